@@ -1,0 +1,22 @@
+//! The words that every other module speaks: plain values, no I/O, no clock of their own.
+
+pub mod clock;
+pub mod failure;
+pub mod prompt;
+pub mod report;
+pub mod sample;
+pub mod secret;
+pub mod target;
+pub mod timeline;
+pub mod tokens;
+pub mod workload;
+
+pub use failure::{Failure, Fault};
+pub use prompt::Prompt;
+pub use report::{Report, Verdict};
+pub use sample::Sample;
+pub use secret::Secret;
+pub use target::{Api, Connection, Engine, Limits, Rate, Share, Target};
+pub use timeline::{Channel, Delta, Timeline};
+pub use tokens::{TokenSource, Tokens};
+pub use workload::{Cache, Kind, Language, Timeouts, Workload};

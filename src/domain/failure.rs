@@ -1,0 +1,105 @@
+//! The closed set of ways in which a probe fails.
+
+/// Exactly one of these describes a failed probe: the first that applies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Failure {
+    Dns,
+    Connect,
+    Tls,
+    TimeoutFirstToken,
+    TimeoutStall,
+    TimeoutTotal,
+    Auth,
+    RateLimited,
+    Rejected,
+    ServerError,
+    InBand,
+    Truncated,
+    Empty,
+    Malformed,
+}
+
+/// A failure with what the log says about it; the detail never becomes a label.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    pub failure: Failure,
+    pub detail: String,
+}
+
+impl Failure {
+    pub const ALL: [Self; 14] = [
+        Self::Dns,
+        Self::Connect,
+        Self::Tls,
+        Self::TimeoutFirstToken,
+        Self::TimeoutStall,
+        Self::TimeoutTotal,
+        Self::Auth,
+        Self::RateLimited,
+        Self::Rejected,
+        Self::ServerError,
+        Self::InBand,
+        Self::Truncated,
+        Self::Empty,
+        Self::Malformed,
+    ];
+
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Dns => "dns",
+            Self::Connect => "connect",
+            Self::Tls => "tls",
+            Self::TimeoutFirstToken => "timeout_first_token",
+            Self::TimeoutStall => "timeout_stall",
+            Self::TimeoutTotal => "timeout_total",
+            Self::Auth => "auth",
+            Self::RateLimited => "rate_limited",
+            Self::Rejected => "rejected",
+            Self::ServerError => "server_error",
+            Self::InBand => "in_band",
+            Self::Truncated => "truncated",
+            Self::Empty => "empty",
+            Self::Malformed => "malformed",
+        }
+    }
+
+    /// A fault of this kind; the detail is made fit for a log line.
+    pub fn because(self, detail: impl AsRef<str>) -> Fault {
+        Fault { failure: self, detail: quotable(detail.as_ref()) }
+    }
+}
+
+/// The longest detail kept of what a server said.
+const MAX_DETAIL_CHARS: usize = 300;
+
+/// One bounded line: control characters escaped, the rest cut with an ellipsis.
+fn quotable(text: &str) -> String {
+    let mut line = String::new();
+    for (count, c) in text.trim().chars().enumerate() {
+        if count == MAX_DETAIL_CHARS {
+            line.push('…');
+            break;
+        }
+        if c.is_control() { line.extend(c.escape_default()) } else { line.push(c) }
+    }
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn labels_are_distinct_and_all_are_listed() {
+        let labels: std::collections::BTreeSet<_> = Failure::ALL.iter().map(|f| f.label()).collect();
+        assert_eq!(labels.len(), Failure::ALL.len());
+    }
+
+    #[test]
+    fn details_are_one_bounded_line_without_control_characters() {
+        let fault = Failure::InBand.because(format!("a\nb\u{1b}[31m{}", "x".repeat(1000)));
+        assert!(fault.detail.starts_with("a\\nb\\u{1b}[31mxxx"), "{}", fault.detail);
+        assert!(fault.detail.ends_with('…'));
+        assert!(fault.detail.chars().count() < 320);
+    }
+}

@@ -1,0 +1,247 @@
+//! The durations of one probe, derived from its instants and nothing else.
+//!
+//! Deltas whose stamps lie within [`SAME_READ`] of one another are one *arrival*: a server that writes four
+//! HTTP chunks at once hands the reader four pieces, microseconds apart, and a gap between those says
+//! nothing about how fast tokens come.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use super::{Channel, Delta, Timeline, TokenSource, Tokens};
+
+/// Closer than any engine's step, wider than the way of several chunks of one read through the HTTP client.
+const SAME_READ: Duration = Duration::from_micros(250);
+
+/// What was measured; a missing value is `None`, never zero.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Sample {
+    pub lag: Duration,
+    pub resolve: Option<Duration>,
+    pub connect: Option<Duration>,
+    pub tls: Option<Duration>,
+    pub wait: Option<Duration>,
+    pub ttft: Option<Duration>,
+    pub answer_ttft: Option<Duration>,
+    pub tpot: Option<Duration>,
+    /// Each gap per token, with the number of tokens it stands for.
+    pub itl: Vec<Itl>,
+    pub stall: Option<Duration>,
+    pub latency: Option<Duration>,
+    /// Output tokens per second after the first arrival.
+    pub tokens_per_second: Option<f64>,
+}
+
+/// The time per token of one gap, counted once for each of its tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Itl {
+    pub per_token: Duration,
+    pub tokens: u32,
+}
+
+/// One read that brought tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Arrival {
+    at: Instant,
+    tokens: u64,
+}
+
+impl Sample {
+    pub fn derive(timeline: &Timeline, tokens: &Tokens) -> Self {
+        let sent = timeline.sent;
+        let since_sent = |at: Option<Instant>| Some(at?.saturating_duration_since(sent?));
+        let first_of = |channel| timeline.deltas.iter().find(|d| d.channel == channel).map(|d| d.at);
+        let dialled = timeline.resolved.unwrap_or(timeline.started);
+
+        let arrivals = arrivals(&timeline.deltas, tokens);
+        let tpot = tpot(&arrivals);
+        Self {
+            lag: timeline.started.saturating_duration_since(timeline.due),
+            resolve: timeline.resolved.map(|at| at - timeline.started),
+            connect: timeline.connected.map(|at| at.saturating_duration_since(dialled)),
+            tls: timeline
+                .secured
+                .zip(timeline.connected)
+                .map(|(tls, tcp)| tls.saturating_duration_since(tcp)),
+            wait: since_sent(timeline.headers),
+            ttft: since_sent(timeline.deltas.first().map(|d| d.at)),
+            answer_ttft: since_sent(first_of(Channel::Answer)),
+            tpot,
+            itl: itl(&arrivals),
+            stall: arrivals.windows(2).map(|pair| pair[1].at - pair[0].at).max(),
+            latency: timeline.closed.map(|at| at.saturating_duration_since(timeline.started)),
+            tokens_per_second: tpot.filter(|t| !t.is_zero()).map(|t| 1.0 / t.as_secs_f64()),
+        }
+    }
+}
+
+impl Tokens {
+    /// Settles the output count by the most trusted source that spoke.
+    pub fn settle(&mut self, deltas: &[Delta], chunk_usage: bool) {
+        let attributed: Option<u64> = deltas.iter().map(|d| d.tokens.map(u64::from)).sum();
+        let (output, source) = match (self.output, attributed) {
+            (Some(total), Some(_)) if chunk_usage => (total, TokenSource::ChunkUsage),
+            (_, Some(ids)) if !chunk_usage && !deltas.is_empty() => (ids, TokenSource::TokenIds),
+            (Some(total), _) => (total, TokenSource::FinalUsage),
+            (None, _) => (deltas.len() as u64, TokenSource::Deltas),
+        };
+        (self.output, self.source) = (Some(output), Some(source));
+    }
+}
+
+/// Deltas as arrivals with their tokens. What the server attributed to each delta holds if it adds up to
+/// the total; otherwise the total is spread evenly over the deltas.
+fn arrivals(deltas: &[Delta], tokens: &Tokens) -> Vec<Arrival> {
+    let total = tokens.output.unwrap_or(deltas.len() as u64);
+    let attributed: Option<u64> = deltas.iter().map(|d| d.tokens.map(u64::from)).sum();
+    let count = deltas.len() as u64;
+    let mut arrivals: Vec<Arrival> = Vec::with_capacity(deltas.len());
+    for (index, delta) in deltas.iter().enumerate() {
+        let index = index as u64;
+        let tokens = match (attributed, delta.tokens) {
+            (Some(sum), Some(own)) if sum == total => u64::from(own),
+            _ => (index + 1) * total / count - index * total / count,
+        };
+        match arrivals.last_mut() {
+            Some(last) if delta.at - last.at < SAME_READ => last.tokens += tokens,
+            _ => arrivals.push(Arrival { at: delta.at, tokens }),
+        }
+    }
+    arrivals
+}
+
+fn tpot(arrivals: &[Arrival]) -> Option<Duration> {
+    let (first, last) = (arrivals.first()?, arrivals.last()?);
+    let later: u64 = arrivals[1..].iter().map(|a| a.tokens).sum();
+    (later > 0).then(|| (last.at - first.at).div_f64(later as f64))
+}
+
+/// A gap that brought no token of its own is part of the next token's gap.
+fn itl(arrivals: &[Arrival]) -> Vec<Itl> {
+    let Some(first) = arrivals.first() else { return Vec::new() };
+    let mut since = first.at;
+    let mut gaps = Vec::with_capacity(arrivals.len() - 1);
+    for arrival in &arrivals[1..] {
+        if let Some(tokens) = u32::try_from(arrival.tokens).ok().filter(|&k| k > 0) {
+            gaps.push(Itl { per_token: (arrival.at - since) / tokens, tokens });
+            since = arrival.at;
+        }
+    }
+    gaps
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    /// A stream with deltas at the given milliseconds after it was sent.
+    fn stream(at_ms: &[f64]) -> Timeline {
+        let start = Instant::now();
+        let mut timeline = Timeline::new(start, start);
+        timeline.sent = Some(start);
+        timeline.deltas = at_ms
+            .iter()
+            .map(|ms| Delta { at: start + MS.mul_f64(*ms), channel: Channel::Answer, tokens: None })
+            .collect();
+        timeline
+    }
+
+    fn output(count: u64) -> Tokens {
+        Tokens { output: Some(count), ..Tokens::default() }
+    }
+
+    fn per_token_ms(sample: &Sample) -> Vec<(f64, u32)> {
+        sample.itl.iter().map(|g| (g.per_token.as_secs_f64() * 1e3, g.tokens)).collect()
+    }
+
+    #[test]
+    fn a_steady_stream_has_equal_tpot_and_itl() {
+        let sample = Sample::derive(&stream(&[100.0, 120.0, 140.0, 160.0]), &output(4));
+        assert_eq!(sample.ttft, Some(100 * MS));
+        assert_eq!(sample.tpot, Some(20 * MS));
+        assert_eq!(per_token_ms(&sample), [(20.0, 1); 3]);
+        assert_eq!(sample.stall, Some(20 * MS));
+        assert!((sample.tokens_per_second.unwrap() - 50.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn four_tokens_in_one_chunk_share_its_gap() {
+        let sample = Sample::derive(&stream(&[100.0, 140.0, 180.0]), &output(12));
+        assert_eq!(per_token_ms(&sample), [(10.0, 4), (10.0, 4)]);
+        assert_eq!(sample.tpot, Some(10 * MS));
+        assert_eq!(sample.stall, Some(40 * MS));
+    }
+
+    #[test]
+    fn four_events_of_one_read_never_give_a_zero() {
+        let times = [100.0, 100.01, 100.02, 100.03, 140.0, 140.01, 140.02, 140.03];
+        let sample = Sample::derive(&stream(&times), &output(8));
+        assert_eq!(per_token_ms(&sample), [(10.0, 4)]);
+        assert_eq!(sample.tpot, Some(10 * MS));
+    }
+
+    #[test]
+    fn a_stall_shows_as_a_stall_and_leaves_the_median_alone() {
+        let times = [50.0, 60.0, 70.0, 2070.0, 2080.0, 2090.0];
+        let sample = Sample::derive(&stream(&times), &output(6));
+        assert_eq!(sample.ttft, Some(50 * MS));
+        assert_eq!(sample.stall, Some(2000 * MS));
+        assert_eq!(per_token_ms(&sample), [(10.0, 1), (10.0, 1), (2000.0, 1), (10.0, 1), (10.0, 1)]);
+    }
+
+    #[test]
+    fn one_token_alone_has_no_tpot_no_itl_and_no_stall() {
+        let sample = Sample::derive(&stream(&[80.0]), &output(1));
+        assert_eq!((sample.tpot, sample.stall, sample.itl.len()), (None, None, 0));
+        assert_eq!(sample.tokens_per_second, None);
+        assert_eq!(sample.ttft, Some(80 * MS));
+    }
+
+    #[test]
+    fn an_answer_after_reasoning_has_its_own_ttft() {
+        let mut timeline = stream(&[10.0, 20.0, 30.0]);
+        timeline.deltas[0].channel = Channel::Reasoning;
+        timeline.deltas[1].channel = Channel::Reasoning;
+        let sample = Sample::derive(&timeline, &output(3));
+        assert_eq!((sample.ttft, sample.answer_ttft), (Some(10 * MS), Some(30 * MS)));
+    }
+
+    #[test]
+    fn fewer_tokens_than_chunks_lengthen_the_gaps_instead_of_losing_time() {
+        let sample = Sample::derive(&stream(&[0.0, 10.0, 20.0, 30.0]), &output(2));
+        assert_eq!(per_token_ms(&sample), [(10.0, 1), (20.0, 1)]);
+    }
+
+    #[test]
+    fn attributed_tokens_are_used_when_they_add_up() {
+        let mut timeline = stream(&[0.0, 30.0, 40.0]);
+        for (delta, own) in timeline.deltas.iter_mut().zip([1, 3, 1]) {
+            delta.tokens = Some(own);
+        }
+        let sample = Sample::derive(&timeline, &output(5));
+        assert_eq!(per_token_ms(&sample), [(10.0, 3), (10.0, 1)]);
+    }
+
+    #[test]
+    fn a_stream_without_tokens_has_no_durations_of_tokens() {
+        let sample = Sample::derive(&stream(&[]), &Tokens::default());
+        assert_eq!(sample, Sample { lag: Duration::ZERO, ..Sample::default() });
+    }
+
+    #[test]
+    fn sources_are_trusted_in_order() {
+        let deltas = stream(&[0.0, 1.0]).deltas;
+        let with_ids: Vec<_> = deltas.iter().map(|d| Delta { tokens: Some(2), ..*d }).collect();
+        let settled = |deltas: &[Delta], output, chunk_usage| {
+            let mut tokens = Tokens { output, ..Tokens::default() };
+            tokens.settle(deltas, chunk_usage);
+            (tokens.output.unwrap(), tokens.source.unwrap())
+        };
+        assert_eq!(settled(&with_ids, Some(5), true), (5, TokenSource::ChunkUsage));
+        assert_eq!(settled(&with_ids, Some(5), false), (4, TokenSource::TokenIds));
+        assert_eq!(settled(&deltas, Some(5), false), (5, TokenSource::FinalUsage));
+        assert_eq!(settled(&deltas, None, false), (2, TokenSource::Deltas));
+    }
+}

@@ -1,0 +1,138 @@
+//! What is watched: one endpoint, how to reach it and how often.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use url::Url;
+
+use super::{Secret, Workload};
+
+/// One entry of `[[targets]]`, with its share of the mix resolved.
+#[derive(Debug, Clone)]
+pub struct Target {
+    pub name: Arc<str>,
+    /// As configured: with or without a trailing `/v1`.
+    pub url: Url,
+    pub api: Api,
+    pub model: String,
+    pub api_key: Option<Secret>,
+    /// What the target runs, which decides the fields beyond the common ones that may be sent.
+    pub engine: Engine,
+    pub headers: Vec<(String, Secret)>,
+    /// The user's own labels on `sloprobe_target_info`.
+    pub labels: BTreeMap<String, String>,
+    pub connection: Connection,
+    pub rate: Rate,
+    pub mix: Vec<Share>,
+    pub in_flight: usize,
+    pub tokens_per_hour: Option<u64>,
+}
+
+/// Bounds for all targets together; a target may set its own, lower.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limits {
+    pub in_flight: usize,
+    pub tokens_per_hour: Option<u64>,
+}
+
+/// A workload and its weight in a target's mix.
+#[derive(Debug, Clone)]
+pub struct Share {
+    pub workload: Arc<Workload>,
+    pub weight: u32,
+}
+
+/// Probes per time, kept as the interval between two due times.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rate {
+    pub interval: Duration,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Api {
+    OpenAiChat,
+    OpenAiCompletions,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Engine {
+    /// Not known: only what every server takes is sent.
+    Auto,
+    Vllm,
+    Sglang,
+    LlamaCpp,
+    Other,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Connection {
+    /// A connection that was in use a moment ago is used again.
+    Reuse,
+    /// A new connection for every probe.
+    Fresh,
+}
+
+impl Target {
+    /// Removes every secret of this target from a text that may quote it.
+    pub fn redact(&self, text: &str) -> String {
+        let secrets = self.api_key.iter().chain(self.headers.iter().map(|(_, value)| value));
+        secrets.fold(text.to_owned(), |text, secret| secret.redact(&text))
+    }
+
+    pub fn total_weight(&self) -> u32 {
+        self.mix.iter().map(|share| share.weight).sum()
+    }
+
+    /// How often, on average, this share's turn comes.
+    pub fn interval_of(&self, share: &Share) -> Duration {
+        self.rate.interval.mul_f64(f64::from(self.total_weight()) / f64::from(share.weight))
+    }
+}
+
+impl Rate {
+    pub fn per_hour(self) -> f64 {
+        3600.0 / self.interval.as_secs_f64()
+    }
+}
+
+impl Api {
+    pub const NAMES: [(&'static str, Self); 2] =
+        [("openai-chat", Self::OpenAiChat), ("openai-completions", Self::OpenAiCompletions)];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::OpenAiChat => "openai-chat",
+            Self::OpenAiCompletions => "openai-completions",
+        }
+    }
+}
+
+impl Engine {
+    pub const NAMES: [(&'static str, Self); 5] = [
+        ("auto", Self::Auto),
+        ("vllm", Self::Vllm),
+        ("sglang", Self::Sglang),
+        ("llama.cpp", Self::LlamaCpp),
+        ("other", Self::Other),
+    ];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Vllm => "vllm",
+            Self::Sglang => "sglang",
+            Self::LlamaCpp => "llama.cpp",
+            Self::Other => "other",
+        }
+    }
+
+    /// Whether `ignore_eos` and `min_tokens` are fields that this engine knows.
+    pub fn takes_exact_output(self) -> bool {
+        matches!(self, Self::Vllm | Self::Sglang | Self::LlamaCpp)
+    }
+}
+
+impl Connection {
+    pub const NAMES: [(&'static str, Self); 2] = [("reuse", Self::Reuse), ("fresh", Self::Fresh)];
+}

@@ -1,0 +1,4 @@
+//! sloprobe watches LLM inference endpoints around the clock.
+
+pub mod config;
+pub mod domain;
