@@ -1,0 +1,360 @@
+//! What the OpenAI-like formats share: addresses, chunks, usage, and the many shapes of an error.
+
+use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use url::Url;
+
+use super::{Meaning, Nonsense};
+use crate::domain::{Channel, Target, Tokens};
+
+/// The end marker of a stream.
+const DONE: &[u8] = b"[DONE]";
+
+/// Puts the path of a call behind a base that may or may not end in its version, or may be the whole
+/// address already.
+pub(super) fn join(base: &Url, call: &str) -> Url {
+    let path = base.path().trim_end_matches('/');
+    let last = path.rsplit('/').next().unwrap_or_default();
+    let versioned = last.strip_prefix('v').is_some_and(|n| n.starts_with(|c: char| c.is_ascii_digit()));
+    let path = if path.ends_with(&format!("/{call}")) {
+        path.to_owned()
+    } else if versioned {
+        format!("{path}/{call}")
+    } else {
+        format!("{path}/v1/{call}")
+    };
+    let mut url = base.clone();
+    url.set_path(&path);
+    url
+}
+
+/// The fields of a request that both formats send in the same way.
+#[derive(Debug, Serialize)]
+pub(super) struct Common<'a> {
+    model: &'a str,
+    max_tokens: u32,
+    stream: bool,
+    stream_options: StreamOptions,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ignore_eos: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    min_tokens: Option<u32>,
+}
+
+#[derive(Debug, Serialize)]
+struct StreamOptions {
+    include_usage: bool,
+}
+
+impl<'a> Common<'a> {
+    pub(super) fn new(target: &'a Target, max_tokens: u32, exact_output: bool) -> Self {
+        let exact = exact_output && target.engine.takes_exact_output();
+        Self {
+            model: &target.model,
+            max_tokens,
+            stream: true,
+            stream_options: StreamOptions { include_usage: true },
+            ignore_eos: exact.then_some(true),
+            min_tokens: exact.then_some(max_tokens),
+        }
+    }
+}
+
+/// One chunk of a streamed answer. Every field may be missing or null on one server or another.
+#[derive(Debug, Deserialize)]
+struct Chunk {
+    #[serde(default)]
+    choices: Option<Vec<Choice>>,
+    #[serde(default)]
+    usage: Option<Usage>,
+    #[serde(default)]
+    error: Option<Value>,
+    #[serde(default)]
+    object: Option<Value>,
+    #[serde(default)]
+    message: Option<Value>,
+    #[serde(default)]
+    detail: Option<Value>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Choice {
+    #[serde(default)]
+    delta: Option<ChunkDelta>,
+    #[serde(default)]
+    text: Something,
+    #[serde(default)]
+    finish_reason: Something,
+    #[serde(default)]
+    token_ids: Option<Vec<IgnoredAny>>,
+}
+
+#[derive(Debug, Deserialize)]
+struct ChunkDelta {
+    #[serde(default)]
+    content: Something,
+    #[serde(default)]
+    refusal: Something,
+    #[serde(default)]
+    reasoning: Something,
+    #[serde(default)]
+    reasoning_content: Something,
+    #[serde(default)]
+    tool_calls: Something,
+}
+
+#[derive(Debug, Deserialize)]
+struct Usage {
+    #[serde(default)]
+    prompt_tokens: Option<u64>,
+    #[serde(default)]
+    completion_tokens: Option<u64>,
+    #[serde(default)]
+    prompt_tokens_details: Option<PromptDetails>,
+    #[serde(default)]
+    completion_tokens_details: Option<CompletionDetails>,
+}
+
+#[derive(Debug, Deserialize)]
+struct PromptDetails {
+    #[serde(default)]
+    cached_tokens: Option<u64>,
+}
+
+#[derive(Debug, Deserialize)]
+struct CompletionDetails {
+    #[serde(default)]
+    reasoning_tokens: Option<u64>,
+}
+
+/// Whether a JSON value holds anything: a non-empty string, list or object. Nothing is copied.
+#[derive(Debug, Clone, Copy, Default)]
+struct Something(bool);
+
+pub(super) fn interpret(data: &[u8]) -> Result<Meaning, Nonsense> {
+    if data.trim_ascii() == DONE {
+        return Ok(Meaning { ended: true, ..Meaning::default() });
+    }
+    let chunk: Chunk = serde_json::from_slice(data).map_err(|e| {
+        Nonsense(format!("not a chunk of an answer ({e}): {}", String::from_utf8_lossy(data)))
+    })?;
+    if let Some(error) = chunk.error_text() {
+        return Ok(Meaning { error: Some(error), ..Meaning::default() });
+    }
+    let mut meaning = Meaning { usage: chunk.usage.map(Tokens::from), ..Meaning::default() };
+    for choice in chunk.choices.unwrap_or_default() {
+        meaning.add(&choice);
+    }
+    Ok(meaning)
+}
+
+/// What the body of a refusal says, whichever shape it has.
+pub(super) fn explain(body: &[u8]) -> String {
+    match serde_json::from_slice::<Value>(body) {
+        Ok(value) => message_of(&value),
+        Err(_) => String::from_utf8_lossy(body).into_owned(),
+    }
+}
+
+/// The text in `{"error":{"message":…}}`, `{"error":"…"}`, `{"message":…}` or `{"detail":…}`.
+fn message_of(value: &Value) -> String {
+    for key in ["error", "message", "detail"] {
+        match value.get(key) {
+            Some(Value::String(text)) => return text.clone(),
+            Some(inner @ Value::Object(_)) => return message_of(inner),
+            Some(Value::Null) | None => {}
+            Some(other) => return other.to_string(),
+        }
+    }
+    value.to_string()
+}
+
+impl Chunk {
+    fn error_text(&self) -> Option<String> {
+        if let Some(error) = self.error.as_ref().filter(|error| !error.is_null()) {
+            return Some(match error {
+                Value::String(text) => text.clone(),
+                other => message_of(other),
+            });
+        }
+        let is_error_object = self.object.as_ref().and_then(Value::as_str) == Some("error");
+        let says_nothing_else = self.choices.is_none() && self.usage.is_none();
+        let text = self.message.as_ref().or(self.detail.as_ref()).filter(|text| !text.is_null());
+        if !is_error_object && (text.is_none() || !says_nothing_else) {
+            return None;
+        }
+        Some(text.map_or_else(
+            || "an error without a message".to_owned(),
+            |text| text.as_str().map_or_else(|| text.to_string(), str::to_owned),
+        ))
+    }
+}
+
+impl Meaning {
+    fn add(&mut self, choice: &Choice) {
+        self.finished |= choice.finish_reason.0;
+        if let Some(ids) = &choice.token_ids {
+            self.token_ids = Some(self.token_ids.unwrap_or(0) + ids.len() as u32);
+        }
+        let delta = choice.delta.as_ref();
+        let holds = |field: fn(&ChunkDelta) -> Something| delta.is_some_and(|d| field(d).0);
+        if holds(|d| d.reasoning) || holds(|d| d.reasoning_content) {
+            self.channels.push(Channel::Reasoning);
+        }
+        if choice.text.0 || holds(|d| d.content) || holds(|d| d.refusal) {
+            self.channels.push(Channel::Answer);
+        }
+        if holds(|d| d.tool_calls) {
+            self.channels.push(Channel::ToolCall);
+        }
+    }
+}
+
+impl From<Usage> for Tokens {
+    fn from(usage: Usage) -> Self {
+        Self {
+            prompt: usage.prompt_tokens,
+            cached: usage.prompt_tokens_details.and_then(|d| d.cached_tokens),
+            reasoning: usage.completion_tokens_details.and_then(|d| d.reasoning_tokens),
+            output: usage.completion_tokens,
+            source: None,
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Something {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Look;
+        impl<'de> Visitor<'de> for Look {
+            type Value = Something;
+
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("any value")
+            }
+            fn visit_str<E>(self, text: &str) -> Result<Something, E> {
+                Ok(Something(!text.is_empty()))
+            }
+            fn visit_unit<E>(self) -> Result<Something, E> {
+                Ok(Something(false))
+            }
+            fn visit_bool<E>(self, _: bool) -> Result<Something, E> {
+                Ok(Something(false))
+            }
+            fn visit_u64<E>(self, _: u64) -> Result<Something, E> {
+                Ok(Something(false))
+            }
+            fn visit_i64<E>(self, _: i64) -> Result<Something, E> {
+                Ok(Something(false))
+            }
+            fn visit_f64<E>(self, _: f64) -> Result<Something, E> {
+                Ok(Something(false))
+            }
+            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Something, A::Error> {
+                let mut any = false;
+                while items.next_element::<IgnoredAny>()?.is_some() {
+                    any = true;
+                }
+                Ok(Something(any))
+            }
+            fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Something, A::Error> {
+                let mut any = false;
+                while entries.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {
+                    any = true;
+                }
+                Ok(Something(any))
+            }
+        }
+        deserializer.deserialize_any(Look)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn meaning(json: &str) -> Meaning {
+        interpret(json.as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn addresses_work_with_and_without_a_version() {
+        let cases = [
+            ("http://h:1", "http://h:1/v1/chat/completions"),
+            ("http://h:1/", "http://h:1/v1/chat/completions"),
+            ("http://h:1/v1", "http://h:1/v1/chat/completions"),
+            ("http://h:1/v1/", "http://h:1/v1/chat/completions"),
+            ("http://h:1/api/v3", "http://h:1/api/v3/chat/completions"),
+            ("http://h:1/gateway", "http://h:1/gateway/v1/chat/completions"),
+            (
+                "http://h:1/v1beta/openai/v1/chat/completions?x=1",
+                "http://h:1/v1beta/openai/v1/chat/completions?x=1",
+            ),
+            ("http://h:1/v1?api-version=2", "http://h:1/v1/chat/completions?api-version=2"),
+        ];
+        for (base, expected) in cases {
+            assert_eq!(join(&Url::parse(base).unwrap(), "chat/completions").as_str(), expected);
+        }
+    }
+
+    #[test]
+    fn role_only_empty_and_null_deltas_carry_nothing() {
+        for delta in [
+            r#"{"role":"assistant"}"#,
+            r#"{"role":"assistant","content":""}"#,
+            r#"{"content":null,"reasoning_content":null,"tool_calls":[]}"#,
+            "{}",
+            "null",
+        ] {
+            let chunk = format!(r#"{{"choices":[{{"index":0,"delta":{delta},"finish_reason":null}}]}}"#);
+            assert_eq!(meaning(&chunk), Meaning::default(), "{delta}");
+        }
+        assert_eq!(meaning(r#"{"choices":[{"index":0}]}"#), Meaning::default());
+    }
+
+    #[test]
+    fn text_reasoning_and_tool_calls_are_told_apart() {
+        let channels = |delta: &str| meaning(&format!(r#"{{"choices":[{{"delta":{delta}}}]}}"#)).channels;
+        assert_eq!(channels(r#"{"content":"a"}"#), [Channel::Answer]);
+        assert_eq!(channels(r#"{"content":[{"type":"text","text":"a"}]}"#), [Channel::Answer]);
+        assert_eq!(channels(r#"{"reasoning":"a"}"#), [Channel::Reasoning]);
+        assert_eq!(channels(r#"{"reasoning_content":"a"}"#), [Channel::Reasoning]);
+        assert_eq!(channels(r#"{"tool_calls":[{"index":0}]}"#), [Channel::ToolCall]);
+    }
+
+    #[test]
+    fn one_chunk_may_say_everything_at_once() {
+        let meaning = meaning(
+            r#"{"choices":[{"text":" end","finish_reason":"length","token_ids":[7,8]}],
+                "usage":{"prompt_tokens":5,"completion_tokens":9,"prompt_tokens_details":{"cached_tokens":4},
+                "completion_tokens_details":{"reasoning_tokens":2}}}"#,
+        );
+        let usage =
+            Tokens { prompt: Some(5), cached: Some(4), reasoning: Some(2), output: Some(9), source: None };
+        assert_eq!(meaning.channels, [Channel::Answer]);
+        assert_eq!((meaning.token_ids, meaning.usage, meaning.finished), (Some(2), Some(usage), true));
+    }
+
+    #[test]
+    fn every_shape_of_error_is_an_error() {
+        for (json, text) in [
+            (r#"{"error":{"message":"boom","code":500}}"#, "boom"),
+            (r#"{"error":"boom"}"#, "boom"),
+            (r#"{"object":"error","message":"boom","code":"x"}"#, "boom"),
+            (r#"{"message":"boom"}"#, "boom"),
+            (r#"{"detail":"boom"}"#, "boom"),
+        ] {
+            assert_eq!(meaning(json).error.as_deref(), Some(text), "{json}");
+            assert_eq!(explain(json.as_bytes()), text, "{json}");
+        }
+        assert_eq!(meaning(r#"{"error":null,"choices":[]}"#), Meaning::default());
+    }
+
+    #[test]
+    fn the_end_marker_and_nonsense_are_recognised() {
+        assert!(meaning("[DONE]").ended);
+        assert!(interpret(b"<html>").is_err());
+        assert!(interpret(b"{\"choices\": 3}").is_err());
+        assert!(interpret(b"{\"choices\":[{\"delta\":{\"content\":\"\xff\"}}]}").is_err());
+    }
+}

@@ -1,0 +1,22 @@
+//! `openai-completions`: `/v1/completions`, streamed.
+
+use serde::Serialize;
+
+use super::openai;
+use crate::domain::{Prompt, Target};
+
+#[derive(Debug, Serialize)]
+struct Body<'a> {
+    prompt: String,
+    #[serde(flatten)]
+    common: openai::Common<'a>,
+}
+
+pub(super) fn body(target: &Target, prompt: &Prompt) -> String {
+    let system = prompt.system.iter().map(String::as_str);
+    let body = Body {
+        prompt: system.chain([prompt.user.as_str()]).collect::<Vec<_>>().join("\n\n"),
+        common: openai::Common::new(target, prompt.max_tokens, prompt.exact_output),
+    };
+    serde_json::to_string(&body).expect("strings and numbers always serialize")
+}

@@ -1,0 +1,230 @@
+//! Server-sent events, decoded without I/O: bytes go in as they come, whole events come out.
+//!
+//! Any split of the bytes gives the same events. LF, CRLF and lone CR end a line; a byte order mark at the
+//! start, comments, `data:` with or without a space and data over several lines are understood.
+
+use memchr::memchr2;
+
+/// The longest line, and the longest event, that is taken for sane.
+pub const MAX_EVENT_BYTES: usize = 1 << 20;
+
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
+#[derive(Debug, Default)]
+pub struct Decoder {
+    /// The beginning of a line whose end has not come yet.
+    partial: Vec<u8>,
+    /// The data lines of the event under way, joined with LF.
+    data: Vec<u8>,
+    has_data: bool,
+    after_cr: bool,
+    past_start: bool,
+}
+
+/// What a decoder finds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Item<'a> {
+    /// The data of one event.
+    Event(&'a [u8]),
+    /// A line that no server of events would write: a page, a bare JSON body.
+    Stray(&'a [u8]),
+}
+
+/// A line or an event longer than [`MAX_EVENT_BYTES`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("an event of the stream is longer than {MAX_EVENT_BYTES} bytes")]
+pub struct TooLong;
+
+impl Decoder {
+    /// Takes the next bytes and hands each complete item to `found`, until `found` fails.
+    pub fn feed<E: From<TooLong>>(
+        &mut self,
+        mut bytes: &[u8],
+        found: &mut impl FnMut(Item<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        while !bytes.is_empty() {
+            if std::mem::take(&mut self.after_cr) && bytes[0] == b'\n' {
+                bytes = &bytes[1..];
+                continue;
+            }
+            let Some(end) = memchr2(b'\n', b'\r', bytes) else {
+                return self.hold_back(bytes).map_err(E::from);
+            };
+            self.after_cr = bytes[end] == b'\r';
+            if self.partial.is_empty() {
+                self.line(&bytes[..end], found)?;
+            } else {
+                self.hold_back(&bytes[..end])?;
+                let line = std::mem::take(&mut self.partial);
+                self.line(&line, found)?;
+                self.partial = line;
+                self.partial.clear();
+            }
+            bytes = &bytes[end + 1..];
+        }
+        Ok(())
+    }
+
+    /// The stream is over: an event whose closing blank line never came is still an event.
+    pub fn finish<E: From<TooLong>>(
+        &mut self,
+        found: &mut impl FnMut(Item<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let line = std::mem::take(&mut self.partial);
+        if !line.is_empty() {
+            self.line(&line, found)?;
+        }
+        self.line(b"", found)
+    }
+
+    fn hold_back(&mut self, bytes: &[u8]) -> Result<(), TooLong> {
+        if self.partial.len() + bytes.len() > MAX_EVENT_BYTES {
+            return Err(TooLong);
+        }
+        self.partial.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn line<E: From<TooLong>>(
+        &mut self,
+        mut line: &[u8],
+        found: &mut impl FnMut(Item<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
+        if !std::mem::replace(&mut self.past_start, true) {
+            line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line);
+        }
+        if line.is_empty() {
+            return self.dispatch(found);
+        }
+        let (name, value) = match memchr::memchr(b':', line) {
+            Some(colon) => (&line[..colon], &line[colon + 1..]),
+            None => (line, &b""[..]),
+        };
+        match name {
+            b"" => Ok(()),
+            b"data" => self.push_data(value.strip_prefix(b" ").unwrap_or(value)).map_err(E::from),
+            _ if name.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_')) => Ok(()),
+            _ => found(Item::Stray(line)),
+        }
+    }
+
+    fn push_data(&mut self, value: &[u8]) -> Result<(), TooLong> {
+        if self.data.len() + value.len() >= MAX_EVENT_BYTES {
+            return Err(TooLong);
+        }
+        if std::mem::replace(&mut self.has_data, true) {
+            self.data.push(b'\n');
+        }
+        self.data.extend_from_slice(value);
+        Ok(())
+    }
+
+    fn dispatch<E>(&mut self, found: &mut impl FnMut(Item<'_>) -> Result<(), E>) -> Result<(), E> {
+        if !std::mem::take(&mut self.has_data) {
+            return Ok(());
+        }
+        let outcome = found(Item::Event(&self.data));
+        self.data.clear();
+        outcome
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Everything found in a stream that comes in the given pieces.
+    fn decode<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Result<Vec<String>, TooLong> {
+        let mut found = Vec::new();
+        let mut decoder = Decoder::default();
+        let mut collect = |item: Item<'_>| {
+            found.push(match item {
+                Item::Event(data) => String::from_utf8_lossy(data).into_owned(),
+                Item::Stray(line) => format!("stray {}", String::from_utf8_lossy(line)),
+            });
+            Ok(())
+        };
+        for piece in pieces {
+            decoder.feed(piece, &mut collect)?;
+        }
+        decoder.finish(&mut collect)?;
+        Ok(found)
+    }
+
+    fn whole(text: &str) -> Vec<String> {
+        decode([text.as_bytes()]).unwrap()
+    }
+
+    #[test]
+    fn every_line_ending_ends_a_line() {
+        for ending in ["\n", "\r\n", "\r"] {
+            let text = format!("data: a{ending}{ending}data: b{ending}{ending}");
+            assert_eq!(whole(&text), ["a", "b"], "{ending:?}");
+        }
+    }
+
+    #[test]
+    fn data_needs_no_space_and_keeps_all_but_one() {
+        assert_eq!(whole("data:a\n\ndata:  b\n\n"), ["a", " b"]);
+    }
+
+    #[test]
+    fn data_over_several_lines_is_joined() {
+        assert_eq!(whole("data: a\ndata: b\n\n"), ["a\nb"]);
+    }
+
+    #[test]
+    fn comments_names_ids_and_empty_events_are_passed_over() {
+        assert_eq!(whole(": ping\n\n:\n\nevent: x\nid: 7\n\nretry: 3\ndata: a\n\n\n\n"), ["a"]);
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_passed_over() {
+        assert_eq!(whole("\u{feff}data: a\n\n"), ["a"]);
+    }
+
+    #[test]
+    fn the_last_event_counts_without_its_blank_line() {
+        assert_eq!(whole("data: a\n\ndata: [DONE]"), ["a", "[DONE]"]);
+    }
+
+    #[test]
+    fn a_page_or_a_bare_body_is_stray() {
+        assert_eq!(whole("<html>\n"), ["stray <html>"]);
+        assert_eq!(whole("{\"error\":1}"), ["stray {\"error\":1}"]);
+    }
+
+    #[test]
+    fn any_split_gives_the_same_events() {
+        let text = "\u{feff}: c\r\n\r\ndata: grüße 你好\r\ndata:x\r\n\r\rdata: b\n\n{\"e\":1}\r\ndata: z";
+        let expected = whole(text);
+        assert_eq!(expected.len(), 4);
+        for first in 0..text.len() {
+            for second in first..text.len() {
+                let bytes = text.as_bytes();
+                let pieces = [&bytes[..first], &bytes[first..second], &bytes[second..]];
+                assert_eq!(decode(pieces).unwrap(), expected, "split at {first} and {second}");
+            }
+        }
+        assert_eq!(decode(text.as_bytes().chunks(1)).unwrap(), expected);
+    }
+
+    #[test]
+    fn an_endless_line_is_refused_before_it_fills_the_memory() {
+        let flood = vec![b'x'; 64 * 1024];
+        let mut decoder = Decoder::default();
+        let mut ignore = |_: Item<'_>| Ok::<(), TooLong>(());
+        let refused = (0..100).find(|_| decoder.feed(&flood, &mut ignore).is_err());
+        assert_eq!(refused, Some(16));
+        assert!(decoder.partial.len() <= MAX_EVENT_BYTES);
+    }
+
+    #[test]
+    fn an_endless_event_is_refused_too() {
+        let line = [b"data: ".as_slice(), &[b'x'; 1000], b"\n"].concat();
+        let mut decoder = Decoder::default();
+        let mut ignore = |_: Item<'_>| Ok::<(), TooLong>(());
+        assert!((0..2000).any(|_| decoder.feed(&line, &mut ignore).is_err()));
+        assert!(decoder.data.len() <= MAX_EVENT_BYTES);
+    }
+}
