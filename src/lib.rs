@@ -2,4 +2,5 @@
 
 pub mod config;
 pub mod domain;
+pub mod probe;
 pub mod protocol;

@@ -20,6 +20,8 @@ pub struct Report {
     pub fault: Option<Fault>,
     /// A judgement of the answer; only a successful probe has one.
     pub verdict: Option<Verdict>,
+    /// The probe's own event loop was late while this was measured.
+    pub suspect: bool,
     /// How long the server asked us to stay away.
     pub retry_after: Option<Duration>,
 }

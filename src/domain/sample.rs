@@ -69,7 +69,10 @@ impl Sample {
             tpot,
             itl: itl(&arrivals),
             stall: arrivals.windows(2).map(|pair| pair[1].at - pair[0].at).max(),
-            latency: timeline.closed.map(|at| at.saturating_duration_since(timeline.started)),
+            latency: timeline
+                .closed
+                .or(timeline.finished)
+                .map(|at| at.saturating_duration_since(timeline.started)),
             tokens_per_second: tpot.filter(|t| !t.is_zero()).map(|t| 1.0 / t.as_secs_f64()),
         }
     }
@@ -79,9 +82,11 @@ impl Tokens {
     /// Settles the output count by the most trusted source that spoke.
     pub fn settle(&mut self, deltas: &[Delta], chunk_usage: bool) {
         let attributed: Option<u64> = deltas.iter().map(|d| d.tokens.map(u64::from)).sum();
-        let (output, source) = match (self.output, attributed) {
+        // Some servers report zeros for what they did not count.
+        let reported = self.output.filter(|&total| total > 0);
+        let (output, source) = match (reported, attributed) {
             (Some(total), Some(_)) if chunk_usage => (total, TokenSource::ChunkUsage),
-            (_, Some(ids)) if !chunk_usage && !deltas.is_empty() => (ids, TokenSource::TokenIds),
+            (_, Some(ids)) if !chunk_usage && ids > 0 => (ids, TokenSource::TokenIds),
             (Some(total), _) => (total, TokenSource::FinalUsage),
             (None, _) => (deltas.len() as u64, TokenSource::Deltas),
         };
@@ -243,5 +248,6 @@ mod tests {
         assert_eq!(settled(&with_ids, Some(5), false), (4, TokenSource::TokenIds));
         assert_eq!(settled(&deltas, Some(5), false), (5, TokenSource::FinalUsage));
         assert_eq!(settled(&deltas, None, false), (2, TokenSource::Deltas));
+        assert_eq!(settled(&deltas, Some(0), false), (2, TokenSource::Deltas));
     }
 }

@@ -25,7 +25,7 @@ pub struct Timeline {
     pub deltas: Vec<Delta>,
     /// The terminal signal.
     pub finished: Option<Instant>,
-    /// The end of the body, or of our patience.
+    /// The end of the body, or of the probe's patience; absent if the server holds a finished answer open.
     pub closed: Option<Instant>,
 }
 

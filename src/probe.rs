@@ -1,0 +1,221 @@
+//! Sends one prompt and returns one [`Report`]; a failed probe is a value, never an error.
+
+mod patience;
+mod phases;
+mod read;
+mod tls;
+mod transport;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::domain::{Failure, Fault, Prompt, Report, Sample, Target, Timeline, Verdict, Workload, clock};
+use crate::protocol::Dialect;
+use patience::{Limit, Patience};
+use read::Reading;
+pub use tls::Trust;
+use transport::{Answer, Broken, Lane};
+pub use transport::{Transport, Unusable};
+
+/// How much of a refusal is read for the log.
+const MAX_REFUSAL_BYTES: usize = 16 << 10;
+
+/// How long a finished answer's connection may take to close before it is left alone.
+const LINGER: Duration = Duration::from_secs(2);
+
+/// What one probe is to do.
+#[derive(Debug)]
+pub struct Job {
+    pub target: Arc<Target>,
+    pub workload: Arc<Workload>,
+    pub prompt: Prompt,
+    pub due: Instant,
+}
+
+/// One request under way.
+struct Exchange<'a> {
+    transport: &'a Transport,
+    lane: &'a Lane,
+    job: &'a Job,
+    dialect: Dialect,
+    reading: Reading,
+    patience: Patience,
+    retry_after: Option<Duration>,
+}
+
+/// How an answer that is not a failure came to its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// The body ended: the connection can be used again.
+    Closed,
+    /// The answer is finished, but the server holds the connection open.
+    Held,
+}
+
+pub async fn run(transport: &Transport, job: Job) -> Report {
+    let dialect = Dialect::of(job.target.api);
+    let request = dialect.request(&job.target, &job.prompt);
+    let lane = transport.take_lane();
+    let wall = clock::wall_now();
+    let started = Instant::now();
+    let timeline = Timeline::new(job.due, started);
+    let lane = match lane {
+        Ok(lane) => lane,
+        Err(broken) => {
+            let fault = Failure::Connect.because(broken.detail);
+            return report(job, wall, Reading::new(dialect, timeline), Some(fault), None);
+        }
+    };
+    lane.phases.reset();
+    let mut exchange = Exchange {
+        transport,
+        lane: &lane,
+        job: &job,
+        dialect,
+        reading: Reading::new(dialect, timeline),
+        patience: Patience::new(started, job.workload.timeouts),
+        retry_after: None,
+    };
+    let outcome = exchange.run(request).await;
+    let Exchange { mut reading, retry_after, .. } = exchange;
+
+    let timeline = reading.timeline();
+    lane.phases.copy_to(timeline);
+    if outcome != Ok(End::Held) {
+        timeline.closed.get_or_insert_with(Instant::now);
+    }
+    if outcome == Ok(End::Closed) {
+        transport.return_lane(lane);
+    }
+    report(job, wall, reading, outcome.err(), retry_after)
+}
+
+fn report(
+    job: Job,
+    wall: std::time::SystemTime,
+    reading: Reading,
+    fault: Option<Fault>,
+    retry_after: Option<Duration>,
+) -> Report {
+    let (timeline, tokens) = reading.into_parts();
+    let sample = Sample::derive(&timeline, &tokens);
+    let fault = fault.map(|fault| Fault { detail: job.target.redact(&fault.detail), ..fault });
+    Report {
+        verdict: fault.is_none().then_some(Verdict::Unchecked),
+        target: job.target,
+        workload: job.workload,
+        wall,
+        seed: job.prompt.seed,
+        timeline,
+        sample,
+        tokens,
+        fault,
+        suspect: false,
+        retry_after,
+    }
+}
+
+impl Exchange<'_> {
+    async fn run(&mut self, request: crate::protocol::Request) -> Result<End, Fault> {
+        let phases = &self.lane.phases;
+        let reading = &self.reading;
+        let timeouts = self.job.workload.timeouts;
+        let sending = self.transport.send(self.lane, request);
+        let answer = self.patience.wait(sending, || Limit::of(timeouts, reading, phases)).await?;
+        let mut answer = answer.map_err(|broken| self.broken_before_answer(broken))?;
+        self.reading.timeline().headers = Some(Instant::now());
+        if (200..300).contains(&answer.status()) {
+            self.read_stream(&mut answer).await
+        } else {
+            self.retry_after = answer.retry_after();
+            Err(self.refused(&mut answer).await)
+        }
+    }
+
+    async fn read_stream(&mut self, answer: &mut Answer) -> Result<End, Fault> {
+        let timeouts = self.job.workload.timeouts;
+        loop {
+            let (reading, phases) = (&self.reading, &self.lane.phases);
+            let read = self.patience.wait(answer.read(), || Limit::of(timeouts, reading, phases)).await;
+            let at = Instant::now();
+            match read {
+                Ok(Ok(Some(bytes))) => self.reading.take(at, &bytes)?,
+                Ok(Ok(None)) => {
+                    self.reading.timeline().closed = Some(at);
+                    return self.reading.end(at).map(|()| End::Closed);
+                }
+                Ok(Err(_)) | Err(_) if self.reading.finished().is_some() => {
+                    return self.reading.complete().map(|()| End::Held);
+                }
+                Ok(Err(Broken { detail, nonsense: true })) => return Err(Failure::Malformed.because(detail)),
+                Ok(Err(Broken { detail, .. })) => return Err(Failure::Truncated.because(detail)),
+                Err(fault) => return Err(fault),
+            }
+        }
+    }
+
+    /// The connection could not be made, or broke before a status line came.
+    fn broken_before_answer(&self, broken: Broken) -> Fault {
+        match self.lane.phases.unfinished() {
+            Some(phase) => phase.because(broken.detail),
+            None if broken.nonsense => Failure::Malformed.because(broken.detail),
+            None => Failure::Truncated.because(format!("no answer: {}", broken.detail)),
+        }
+    }
+
+    /// A status that is no success, with what the body says about it.
+    async fn refused(&mut self, answer: &mut Answer) -> Fault {
+        let timeouts = self.job.workload.timeouts;
+        let mut body = Vec::new();
+        while body.len() < MAX_REFUSAL_BYTES {
+            let (reading, phases) = (&self.reading, &self.lane.phases);
+            match self.patience.wait(answer.read(), || Limit::of(timeouts, reading, phases)).await {
+                Ok(Ok(Some(bytes))) => body.extend_from_slice(&bytes),
+                _ => break,
+            }
+        }
+        let failure = failure_of(answer.status(), answer.has_retry_after());
+        let says = match answer.location() {
+            Some(location) => format!("redirects to {location}; write that address into the configuration"),
+            None => self.dialect.explain(&body),
+        };
+        failure.because(format!("HTTP {}: {says}", answer.status()))
+    }
+}
+
+fn failure_of(status: u16, has_retry_after: bool) -> Failure {
+    match status {
+        401 | 403 => Failure::Auth,
+        429 => Failure::RateLimited,
+        503 if has_retry_after => Failure::RateLimited,
+        500.. => Failure::ServerError,
+        _ => Failure::Rejected,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_status_is_one_failure() {
+        for (status, retry_after, expected) in [
+            (301, false, Failure::Rejected),
+            (400, false, Failure::Rejected),
+            (401, false, Failure::Auth),
+            (403, false, Failure::Auth),
+            (404, false, Failure::Rejected),
+            (408, false, Failure::Rejected),
+            (422, true, Failure::Rejected),
+            (429, false, Failure::RateLimited),
+            (500, false, Failure::ServerError),
+            (503, false, Failure::ServerError),
+            (503, true, Failure::RateLimited),
+            (529, false, Failure::ServerError),
+        ] {
+            assert_eq!(failure_of(status, retry_after), expected, "{status}");
+        }
+    }
+}

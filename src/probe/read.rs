@@ -1,0 +1,296 @@
+//! From bytes to a [`Timeline`]: each read is stamped by the caller, then decoded, then interpreted.
+
+use tokio::time::Instant;
+
+use crate::domain::{Delta, Failure, Fault, Timeline, Tokens};
+use crate::protocol::sse::{Decoder, Item, TooLong};
+use crate::protocol::{Dialect, Meaning};
+
+/// More than this is not an answer to a probe; servers that ignore a length limit write on and on.
+const MAX_BODY_BYTES: usize = 16 << 20;
+
+/// The answer of one probe as far as it has come.
+#[derive(Debug)]
+pub(super) struct Reading {
+    decoder: Decoder,
+    bytes: usize,
+    account: Account,
+}
+
+/// What the events said so far.
+#[derive(Debug)]
+struct Account {
+    dialect: Dialect,
+    timeline: Timeline,
+    tokens: Tokens,
+    /// Output tokens that per-chunk usage has accounted for.
+    counted: u64,
+    /// Every chunk with something generated also told its usage.
+    usage_on_each: bool,
+    ended: bool,
+}
+
+impl Reading {
+    pub(super) fn new(dialect: Dialect, timeline: Timeline) -> Self {
+        let account = Account {
+            dialect,
+            timeline,
+            tokens: Tokens::default(),
+            counted: 0,
+            usage_on_each: true,
+            ended: false,
+        };
+        Self { decoder: Decoder::default(), bytes: 0, account }
+    }
+
+    /// Takes one read that reached the process at `at`.
+    pub(super) fn take(&mut self, at: Instant, bytes: &[u8]) -> Result<(), Fault> {
+        self.bytes += bytes.len();
+        if self.bytes > MAX_BODY_BYTES {
+            return Err(
+                Failure::Malformed.because(format!("the answer is longer than {MAX_BODY_BYTES} bytes"))
+            );
+        }
+        let Self { decoder, account, .. } = self;
+        decoder.feed(bytes, &mut |item| account.note(at, item))
+    }
+
+    /// The body ended at `at`: judges whether that was the end of the answer.
+    pub(super) fn end(&mut self, at: Instant) -> Result<(), Fault> {
+        let Self { decoder, account, .. } = self;
+        let rest = decoder.finish(&mut |item| account.note(at, item));
+        if account.timeline.finished.is_none() {
+            // Half an event at the end of the body means that the body was cut, not that it is nonsense.
+            return Err(match rest {
+                Err(fault) if fault.failure != Failure::Malformed || self.bytes_are_not_a_stream() => fault,
+                _ => Failure::Truncated.because("the body ended before the answer did"),
+            });
+        }
+        self.complete()
+    }
+
+    /// Whether a finished answer had anything in it.
+    pub(super) fn complete(&self) -> Result<(), Fault> {
+        if self.account.timeline.deltas.is_empty() {
+            return Err(Failure::Empty.because("the answer ended without one token"));
+        }
+        Ok(())
+    }
+
+    pub(super) fn timeline(&mut self) -> &mut Timeline {
+        &mut self.account.timeline
+    }
+
+    pub(super) fn started(&self) -> Instant {
+        self.account.timeline.started
+    }
+
+    pub(super) fn last_arrival(&self) -> Option<Instant> {
+        self.account.timeline.deltas.last().map(|delta| delta.at)
+    }
+
+    pub(super) fn finished(&self) -> Option<Instant> {
+        self.account.timeline.finished
+    }
+
+    /// The instants and the settled token counts.
+    pub(super) fn into_parts(self) -> (Timeline, Tokens) {
+        let Account { timeline, mut tokens, usage_on_each, .. } = self.account;
+        if !timeline.deltas.is_empty() {
+            tokens.settle(&timeline.deltas, usage_on_each);
+        }
+        (timeline, tokens)
+    }
+
+    fn bytes_are_not_a_stream(&self) -> bool {
+        self.account.timeline.first_event.is_none()
+    }
+}
+
+impl Account {
+    fn note(&mut self, at: Instant, item: Item<'_>) -> Result<(), Fault> {
+        if self.ended {
+            return Ok(());
+        }
+        match item {
+            Item::Event(data) => {
+                let meaning =
+                    self.dialect.interpret(data).map_err(|e| Failure::Malformed.because(e.to_string()))?;
+                self.apply(at, &meaning)
+            }
+            Item::Stray(line) => Err(self.stray(line)),
+        }
+    }
+
+    fn apply(&mut self, at: Instant, meaning: &Meaning) -> Result<(), Fault> {
+        self.timeline.first_event.get_or_insert(at);
+        if let Some(error) = &meaning.error {
+            return Err(Failure::InBand.because(error));
+        }
+        if let Some(usage) = meaning.usage {
+            self.tokens = merge(self.tokens, usage);
+        }
+        self.add_deltas(at, meaning);
+        if meaning.finished || meaning.ended {
+            self.timeline.finished.get_or_insert(at);
+        }
+        self.ended |= meaning.ended;
+        Ok(())
+    }
+
+    fn add_deltas(&mut self, at: Instant, meaning: &Meaning) {
+        if meaning.channels.is_empty() {
+            return;
+        }
+        let so_far = meaning.usage.and_then(|usage| usage.output);
+        self.usage_on_each &= so_far.is_some();
+        let mut own = match so_far {
+            Some(total) => {
+                let own = total.saturating_sub(self.counted);
+                self.counted = total;
+                u32::try_from(own).ok()
+            }
+            None => meaning.token_ids,
+        };
+        for &channel in &meaning.channels {
+            self.timeline.deltas.push(Delta { at, channel, tokens: own });
+            // A chunk's tokens are counted once, even if it speaks on two channels.
+            own = own.map(|_| 0);
+        }
+    }
+
+    /// A line outside the format: an error that was sent plain, or something else altogether.
+    fn stray(&self, line: &[u8]) -> Fault {
+        match self.dialect.interpret(line) {
+            Ok(Meaning { error: Some(error), .. }) => Failure::InBand.because(error),
+            Ok(_) => {
+                Failure::Malformed.because("the server answered without streaming, though it was asked to")
+            }
+            Err(_) => {
+                Failure::Malformed.because(format!("not an event stream: {}", String::from_utf8_lossy(line)))
+            }
+        }
+    }
+}
+
+/// The newer count wins; what it leaves out stays as it was.
+fn merge(old: Tokens, new: Tokens) -> Tokens {
+    Tokens {
+        prompt: new.prompt.or(old.prompt),
+        cached: new.cached.or(old.cached),
+        reasoning: new.reasoning.or(old.reasoning),
+        output: new.output.or(old.output),
+        source: None,
+    }
+}
+
+impl From<TooLong> for Fault {
+    fn from(error: TooLong) -> Self {
+        Failure::Malformed.because(error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::domain::TokenSource;
+
+    const ROLE: &str = r#"{"choices":[{"delta":{"role":"assistant","content":""}}]}"#;
+    const TEXT: &str = r#"{"choices":[{"delta":{"content":"a"}}]}"#;
+    const FINISH: &str = r#"{"choices":[{"delta":{},"finish_reason":"stop"}]}"#;
+
+    /// Reads the events one by one, a millisecond apart, then the end of the body.
+    fn read(events: &[&str]) -> (Result<(), Fault>, Timeline, Tokens) {
+        let start = Instant::now();
+        let mut reading = Reading::new(Dialect::OpenAiChat, Timeline::new(start, start));
+        let mut at = start;
+        let mut outcome = Ok(());
+        for event in events {
+            at += Duration::from_millis(1);
+            outcome = outcome.and_then(|()| reading.take(at, format!("data: {event}\n\n").as_bytes()));
+        }
+        let outcome = outcome.and_then(|()| reading.end(at));
+        let (timeline, tokens) = reading.into_parts();
+        (outcome, timeline, tokens)
+    }
+
+    fn failure(events: &[&str]) -> Option<Failure> {
+        read(events).0.err().map(|fault| fault.failure)
+    }
+
+    fn usage(output: u32) -> String {
+        format!(r#"{{"choices":[],"usage":{{"prompt_tokens":9,"completion_tokens":{output}}}}}"#)
+    }
+
+    #[test]
+    fn a_role_chunk_is_an_event_but_no_token() {
+        let (outcome, timeline, _) = read(&[ROLE, TEXT, FINISH, "[DONE]"]);
+        assert_eq!(outcome, Ok(()));
+        let since_start = |at: Option<Instant>| (at.unwrap() - timeline.started).as_millis();
+        assert_eq!(since_start(timeline.first_event), 1);
+        assert_eq!(since_start(timeline.deltas.first().map(|d| d.at)), 2);
+        assert_eq!(since_start(timeline.finished), 3);
+    }
+
+    #[test]
+    fn success_needs_a_terminal_signal_and_a_token() {
+        assert_eq!(failure(&[TEXT, FINISH]), None);
+        assert_eq!(failure(&[TEXT, "[DONE]"]), None);
+        assert_eq!(failure(&[TEXT]), Some(Failure::Truncated));
+        assert_eq!(failure(&[]), Some(Failure::Truncated));
+        assert_eq!(failure(&[ROLE, FINISH, "[DONE]"]), Some(Failure::Empty));
+        assert_eq!(failure(&["[DONE]"]), Some(Failure::Empty));
+    }
+
+    #[test]
+    fn an_error_anywhere_in_the_stream_is_in_band() {
+        let error = r#"{"error":{"message":"engine dead","code":500}}"#;
+        assert_eq!(failure(&[error, "[DONE]"]), Some(Failure::InBand));
+        assert_eq!(failure(&[TEXT, error]), Some(Failure::InBand));
+        assert_eq!(failure(&[TEXT, FINISH, error]), Some(Failure::InBand));
+    }
+
+    #[test]
+    fn nonsense_is_malformed_and_half_an_event_is_truncated() {
+        assert_eq!(failure(&[TEXT, "}{"]), Some(Failure::Malformed));
+        let start = Instant::now();
+        let end_of = |body: &str| {
+            let mut reading = Reading::new(Dialect::OpenAiChat, Timeline::new(start, start));
+            reading.take(start, body.as_bytes()).and_then(|()| reading.end(start)).unwrap_err().failure
+        };
+        assert_eq!(end_of(&format!("data: {TEXT}\n\ndata: {{\"choi")), Failure::Truncated);
+        assert_eq!(end_of("<!doctype html>\n<title>502</title>"), Failure::Malformed);
+        assert_eq!(end_of("<html>"), Failure::Malformed);
+        assert_eq!(end_of(r#"{"error":"overloaded"}"#), Failure::InBand);
+        assert_eq!(end_of(r#"{"choices":[{"message":{"content":"a"}}]}"#), Failure::Malformed);
+    }
+
+    #[test]
+    fn tokens_come_from_the_best_source() {
+        let (_, _, tokens) = read(&[TEXT, TEXT, FINISH, &usage(3), "[DONE]"]);
+        assert_eq!((tokens.prompt, tokens.output), (Some(9), Some(3)));
+        assert_eq!(tokens.source, Some(TokenSource::FinalUsage));
+
+        let (_, _, tokens) = read(&[TEXT, TEXT, FINISH]);
+        assert_eq!((tokens.output, tokens.source), (Some(2), Some(TokenSource::Deltas)));
+
+        let counted = |n: u32| {
+            format!(r#"{{"choices":[{{"delta":{{"content":"a"}}}}],"usage":{{"completion_tokens":{n}}}}}"#)
+        };
+        let (_, timeline, tokens) = read(&[&counted(1), &counted(4), FINISH, &usage(4)]);
+        assert_eq!((tokens.output, tokens.source), (Some(4), Some(TokenSource::ChunkUsage)));
+        assert_eq!(timeline.deltas.iter().map(|d| d.tokens).collect::<Vec<_>>(), [Some(1), Some(3)]);
+    }
+
+    #[test]
+    fn an_answer_without_end_is_cut_off() {
+        let start = Instant::now();
+        let mut reading = Reading::new(Dialect::OpenAiChat, Timeline::new(start, start));
+        let piece = format!("data: {TEXT}\n\n").repeat(10_000);
+        let refused = (0..1000).find_map(|_| reading.take(start, piece.as_bytes()).err()).unwrap();
+        assert_eq!(refused.failure, Failure::Malformed);
+        assert!(reading.account.timeline.deltas.len() < 500_000);
+    }
+}

@@ -1,0 +1,303 @@
+//! The only file that knows reqwest: sends a request, stamps the phases of its connection, reads the answer.
+//!
+//! A [`Lane`] is a client with at most one connection, used by one probe at a time. Sharing one pool between
+//! probes would let one probe's request travel on another's connection, and nobody could say whose
+//! handshake was measured.
+
+use std::convert::Infallible;
+use std::error::Error as _;
+use std::io;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body::{Body, Frame, SizeHint};
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use reqwest::header::{
+    AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION, RETRY_AFTER,
+};
+use tower::{Layer, Service};
+
+use super::phases::Phases;
+use super::tls::{self, Trust};
+use crate::domain::{Connection, Target};
+use crate::protocol::Request;
+
+/// A connection idle for longer is not used again. Servers built on uvicorn close after 5 s, and a request
+/// sent at that very moment dies: a failure that no user would see. Nothing is lost: TCP forgets what it
+/// learned of the path when idle, and TTFT leaves the handshake out.
+const IDLE: Duration = Duration::from_secs(4);
+
+/// Sends the probes of one target.
+#[derive(Debug)]
+pub struct Transport {
+    target: Arc<Target>,
+    trust: Trust,
+    headers: HeaderMap,
+    idle: Mutex<Vec<Lane>>,
+}
+
+#[derive(Debug)]
+pub(super) struct Lane {
+    client: reqwest::Client,
+    pub(super) phases: Arc<Phases>,
+}
+
+/// The head of an answer; its body comes piece by piece.
+#[derive(Debug)]
+pub(super) struct Answer {
+    response: reqwest::Response,
+}
+
+/// The exchange broke.
+#[derive(Debug)]
+pub(super) struct Broken {
+    pub(super) detail: String,
+    /// What came was not HTTP, rather than cut short.
+    pub(super) nonsense: bool,
+}
+
+/// A target that cannot be spoken to at all.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot prepare connections to {target}: {reason}")]
+pub struct Unusable {
+    target: Arc<str>,
+    reason: String,
+}
+
+impl Transport {
+    pub fn new(target: &Arc<Target>, trust: &Trust) -> Result<Self, Unusable> {
+        let unusable = |reason: String| Unusable { target: Arc::clone(&target.name), reason };
+        let headers = headers(target).map_err(unusable)?;
+        let first = Lane::new(target, trust).map_err(|e| unusable(e.to_string()))?;
+        Ok(Self { target: Arc::clone(target), trust: trust.clone(), headers, idle: Mutex::new(vec![first]) })
+    }
+
+    /// A lane of one's own: the one used last, whose connection may still be open, or a new one.
+    pub(super) fn take_lane(&self) -> Result<Lane, Broken> {
+        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        match idle {
+            Some(lane) => Ok(lane),
+            None => Lane::new(&self.target, &self.trust).map_err(Broken::from),
+        }
+    }
+
+    /// Keeps a lane whose last answer was read to its end.
+    pub(super) fn return_lane(&self, lane: Lane) {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(lane);
+    }
+
+    pub(super) async fn send(&self, lane: &Lane, request: Request) -> Result<Answer, Broken> {
+        let body = StampedBody { bytes: Some(request.body), phases: Arc::clone(&lane.phases) };
+        let response = lane
+            .client
+            .post(request.url)
+            .headers(self.headers.clone())
+            .body(reqwest::Body::wrap(body))
+            .send()
+            .await?;
+        Ok(Answer { response })
+    }
+}
+
+impl Lane {
+    fn new(target: &Target, trust: &Trust) -> Result<Self, reqwest::Error> {
+        let phases = Arc::new(Phases::default());
+        let secure = target.url.scheme() == "https";
+        let mut builder = reqwest::Client::builder()
+            .user_agent(concat!("sloprobe/", env!("CARGO_PKG_VERSION")))
+            .redirect(reqwest::redirect::Policy::none())
+            .retry(reqwest::retry::never())
+            .referer(false)
+            .pool_idle_timeout(IDLE)
+            .pool_max_idle_per_host(usize::from(target.connection == Connection::Reuse))
+            .dns_resolver(StampedResolver(Arc::clone(&phases)))
+            .connector_layer(StampedConnect { phases: Arc::clone(&phases), secure })
+            .tls_backend_preconfigured(tls::client_config(secure, trust, &phases));
+        if is_loopback(&target.url) {
+            builder = builder.no_proxy();
+        }
+        Ok(Self { client: builder.build()?, phases })
+    }
+}
+
+impl Answer {
+    pub(super) fn status(&self) -> u16 {
+        self.response.status().as_u16()
+    }
+
+    /// How long the server wants to be left alone, if it says so in seconds.
+    pub(super) fn retry_after(&self) -> Option<Duration> {
+        let seconds = self.header(&RETRY_AFTER)?.trim().parse::<f64>().ok()?;
+        Duration::try_from_secs_f64(seconds).ok()
+    }
+
+    pub(super) fn has_retry_after(&self) -> bool {
+        self.response.headers().contains_key(RETRY_AFTER)
+    }
+
+    pub(super) fn location(&self) -> Option<&str> {
+        self.header(&LOCATION)
+    }
+
+    /// The next piece of the body; `None` is its end.
+    pub(super) async fn read(&mut self) -> Result<Option<Bytes>, Broken> {
+        Ok(self.response.chunk().await?)
+    }
+
+    fn header(&self, name: &HeaderName) -> Option<&str> {
+        self.response.headers().get(name)?.to_str().ok()
+    }
+}
+
+impl From<reqwest::Error> for Broken {
+    fn from(error: reqwest::Error) -> Self {
+        // Addresses may hold a key in their query: they stay out of what is logged.
+        let error = error.without_url();
+        let mut detail = error.to_string();
+        let mut nonsense = false;
+        let mut source = error.source();
+        while let Some(cause) = source {
+            detail = cause.to_string();
+            nonsense |= cause.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_parse);
+            nonsense |= cause.downcast_ref::<io::Error>().is_some_and(|e| {
+                matches!(e.kind(), io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput)
+            });
+            source = cause.source();
+        }
+        Self { detail, nonsense }
+    }
+}
+
+fn headers(target: &Target) -> Result<HeaderMap, String> {
+    let mut headers = HeaderMap::new();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    let mut insert = |name: &str, value: String| {
+        let name = HeaderName::try_from(name).map_err(|_| format!("{name:?} is not a header name"))?;
+        let mut value =
+            HeaderValue::try_from(value).map_err(|_| format!("the value of header {name} cannot be sent"))?;
+        value.set_sensitive(true);
+        headers.insert(name, value);
+        Ok::<_, String>(())
+    };
+    if let Some(key) = &target.api_key {
+        insert(AUTHORIZATION.as_str(), format!("Bearer {}", key.expose()))?;
+    }
+    for (name, value) in &target.headers {
+        insert(name, value.expose().to_owned())?;
+    }
+    Ok(headers)
+}
+
+/// A proxy of the environment is for the world outside, never for this machine.
+fn is_loopback(url: &url::Url) -> bool {
+    match url.host() {
+        Some(url::Host::Ipv4(ip)) => ip.is_loopback(),
+        Some(url::Host::Ipv6(ip)) => ip.is_loopback(),
+        Some(url::Host::Domain(name)) => name == "localhost",
+        None => false,
+    }
+}
+
+/// A request body that stamps the instant at which the connection asks for it.
+#[derive(Debug)]
+struct StampedBody {
+    bytes: Option<Bytes>,
+    phases: Arc<Phases>,
+}
+
+impl Body for StampedBody {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let bytes = self.bytes.take();
+        if bytes.is_some() {
+            self.phases.sent();
+        }
+        Poll::Ready(bytes.map(|bytes| Ok(Frame::data(bytes))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.bytes.is_none()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.bytes.as_ref().map_or(0, |bytes| bytes.len() as u64))
+    }
+}
+
+/// The system's resolver, stamped.
+#[derive(Debug)]
+struct StampedResolver(Arc<Phases>);
+
+impl Resolve for StampedResolver {
+    fn resolve(&self, name: Name) -> Resolving {
+        let phases = Arc::clone(&self.0);
+        Box::pin(async move {
+            phases.resolving();
+            let found: Vec<_> = tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
+            if found.is_empty() {
+                return Err(format!("no address for {}", name.as_str()).into());
+            }
+            phases.resolved();
+            Ok(Box::new(found.into_iter()) as Addrs)
+        })
+    }
+}
+
+/// Wraps the client's connector to stamp when dialling begins and ends.
+#[derive(Debug, Clone)]
+struct StampedConnect {
+    phases: Arc<Phases>,
+    secure: bool,
+}
+
+#[derive(Debug, Clone)]
+struct StampedConnector<S> {
+    inner: S,
+    stamp: StampedConnect,
+}
+
+impl<S> Layer<S> for StampedConnect {
+    type Service = StampedConnector<S>;
+
+    fn layer(&self, inner: S) -> Self::Service {
+        StampedConnector { inner, stamp: self.clone() }
+    }
+}
+
+impl<S, R> Service<R> for StampedConnector<S>
+where
+    S: Service<R>,
+    S::Future: Send + 'static,
+    S::Response: 'static,
+    S::Error: 'static,
+{
+    type Response = S::Response;
+    type Error = S::Error;
+    type Future = Pin<Box<dyn Future<Output = Result<S::Response, S::Error>> + Send>>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.inner.poll_ready(cx)
+    }
+
+    fn call(&mut self, destination: R) -> Self::Future {
+        let StampedConnect { phases, secure } = self.stamp.clone();
+        phases.dialled();
+        let connecting = self.inner.call(destination);
+        Box::pin(async move {
+            let connection = connecting.await?;
+            phases.connected();
+            if secure {
+                phases.secured();
+            }
+            Ok(connection)
+        })
+    }
+}
