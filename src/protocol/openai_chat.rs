@@ -7,7 +7,7 @@ use crate::domain::{Prompt, Target};
 
 #[derive(Debug, Serialize)]
 struct Body<'a> {
-    messages: Vec<Message<'a>>,
+    messages: [Message<'a>; 1],
     #[serde(flatten)]
     common: openai::Common<'a>,
 }
@@ -19,10 +19,8 @@ struct Message<'a> {
 }
 
 pub(super) fn body(target: &Target, prompt: &Prompt) -> String {
-    let system = prompt.system.as_deref().map(|content| Message { role: "system", content });
-    let user = Message { role: "user", content: &prompt.user };
     let body = Body {
-        messages: system.into_iter().chain([user]).collect(),
+        messages: [Message { role: "user", content: &prompt.text }],
         common: openai::Common::new(target, prompt.max_tokens, prompt.exact_output),
     };
     serde_json::to_string(&body).expect("strings and numbers always serialize")

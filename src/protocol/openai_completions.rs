@@ -7,15 +7,14 @@ use crate::domain::{Prompt, Target};
 
 #[derive(Debug, Serialize)]
 struct Body<'a> {
-    prompt: String,
+    prompt: &'a str,
     #[serde(flatten)]
     common: openai::Common<'a>,
 }
 
 pub(super) fn body(target: &Target, prompt: &Prompt) -> String {
-    let system = prompt.system.iter().map(String::as_str);
     let body = Body {
-        prompt: system.chain([prompt.user.as_str()]).collect::<Vec<_>>().join("\n\n"),
+        prompt: &prompt.text,
         common: openai::Common::new(target, prompt.max_tokens, prompt.exact_output),
     };
     serde_json::to_string(&body).expect("strings and numbers always serialize")
