@@ -54,6 +54,13 @@ pub struct Timeouts {
     pub total: Duration,
 }
 
+impl Workload {
+    /// What one probe is expected to cost at most, prompt and answer together.
+    pub fn expected_tokens(&self) -> u64 {
+        u64::from(self.input_tokens) + u64::from(self.output_tokens)
+    }
+}
+
 impl Default for Timeouts {
     fn default() -> Self {
         Self {

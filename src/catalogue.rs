@@ -1,0 +1,386 @@
+//! Every metric, declared once: what registers it, what documents it and what tests it all read this.
+
+mod buckets;
+
+use std::fmt::Write as _;
+
+use crate::domain::{Failure, Skip, Target, Verdict};
+
+/// One metric family.
+#[derive(Debug, Clone, Copy)]
+pub struct Family {
+    pub name: &'static str,
+    pub kind: Kind,
+    pub scope: Scope,
+    /// A label beside those of the scope.
+    pub label: Option<Label>,
+    pub help: &'static str,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Kind {
+    Counter,
+    Gauge,
+    /// With its upper bounds.
+    Histogram(&'static [f64]),
+}
+
+/// What the series of a family stand for, and so their labels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Scope {
+    /// `target`, `workload`
+    Workload,
+    /// `target`
+    Target,
+    /// The daemon itself: no label.
+    Daemon,
+}
+
+/// A label with a closed set of values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Label {
+    Failure,
+    Verdict,
+    Skip,
+    Phase,
+    Direction,
+    /// Free text about the target or the build; only on info metrics.
+    Info,
+}
+
+/// The parts of making a connection and waiting for an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    Resolve,
+    Connect,
+    Tls,
+    Wait,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    Prompt,
+    CachedPrompt,
+    Reasoning,
+    Output,
+}
+
+const fn family(name: &'static str, kind: Kind, scope: Scope, help: &'static str) -> Family {
+    Family { name, kind, scope, label: None, help }
+}
+
+const fn labelled(mut family: Family, label: Label) -> Family {
+    family.label = Some(label);
+    family
+}
+
+use Kind::{Counter, Gauge, Histogram};
+use Scope::{Daemon, Workload};
+
+pub const PROBES: Family = family("sloprobe_probes_total", Counter, Workload, "Probes started.");
+pub const FAILURES: Family = labelled(
+    family(
+        "sloprobe_failures_total",
+        Counter,
+        Workload,
+        "Probes that failed, by the one reason that applies first.",
+    ),
+    Label::Failure,
+);
+pub const ANSWERS: Family = labelled(
+    family("sloprobe_answers_total", Counter, Workload, "Successful probes, by the verdict on the answer."),
+    Label::Verdict,
+);
+pub const SKIPPED: Family = labelled(
+    family("sloprobe_skipped_total", Counter, Workload, "Due times that were not served, by reason."),
+    Label::Skip,
+);
+pub const SUSPECT: Family = family(
+    "sloprobe_suspect_total",
+    Counter,
+    Workload,
+    "Probes measured while the daemon's own event loop was late: their numbers may blame the wrong side.",
+);
+pub const TTFT: Family = family(
+    "sloprobe_ttft_seconds",
+    Histogram(buckets::REQUEST),
+    Workload,
+    "Time to first token of successful probes: request sent to first generated text, reasoning or tool call. A role-only chunk is no token.",
+);
+pub const ANSWER_TTFT: Family = family(
+    "sloprobe_answer_ttft_seconds",
+    Histogram(buckets::REQUEST),
+    Workload,
+    "Like TTFT, to the first token of the answer proper: differs for models that reason first.",
+);
+pub const TPOT: Family = family(
+    "sloprobe_tpot_seconds",
+    Histogram(buckets::TOKEN),
+    Workload,
+    "Time per output token after the first arrival, one value per successful probe.",
+);
+pub const ITL: Family = family(
+    "sloprobe_itl_seconds",
+    Histogram(buckets::TOKEN),
+    Workload,
+    "Inter-token latency of successful probes: each gap between arrivals, divided by the tokens it brought, counted once per token.",
+);
+pub const STALL: Family = family(
+    "sloprobe_stall_seconds",
+    Histogram(buckets::REQUEST),
+    Workload,
+    "Longest gap between two arrivals after the first token, one value per successful probe.",
+);
+pub const LATENCY: Family = family(
+    "sloprobe_latency_seconds",
+    Histogram(buckets::REQUEST),
+    Workload,
+    "From the start of a successful probe, connection included, to the end of its answer.",
+);
+pub const CONNECTION: Family = labelled(
+    family(
+        "sloprobe_connection_seconds",
+        Histogram(buckets::CONNECTION),
+        Workload,
+        "Phases of the connection: resolve, connect and tls of a new one (none of a reused one), wait from request sent to headers. Failed probes count as far as they came.",
+    ),
+    Label::Phase,
+);
+pub const TOKENS_PER_SECOND: Family = family(
+    "sloprobe_output_tokens_per_second",
+    Histogram(buckets::SPEED),
+    Workload,
+    "Output tokens per second after the first arrival, one value per successful probe.",
+);
+pub const TOKENS: Family = labelled(
+    family(
+        "sloprobe_tokens_total",
+        Counter,
+        Workload,
+        "Tokens that the target reported, failed probes included.",
+    ),
+    Label::Direction,
+);
+pub const IN_FLIGHT: Family = family("sloprobe_in_flight", Gauge, Workload, "Probes under way.");
+pub const UP: Family = family(
+    "sloprobe_up",
+    Gauge,
+    Scope::Target,
+    "1 if the newest finished probe succeeded, 0 if it failed or none has finished.",
+);
+pub const LAST_SUCCESS: Family = family(
+    "sloprobe_last_success_timestamp_seconds",
+    Gauge,
+    Workload,
+    "When the newest successful probe finished; 0 if there was none.",
+);
+pub const LAST_PROBE: Family = family(
+    "sloprobe_last_probe_timestamp_seconds",
+    Gauge,
+    Workload,
+    "When the newest probe finished, whatever its outcome; 0 if there was none.",
+);
+pub const INTERVAL: Family = family(
+    "sloprobe_probe_interval_seconds",
+    Gauge,
+    Workload,
+    "Configured mean time between two probes: absence alerts compare with it.",
+);
+pub const TARGET_INFO: Family = labelled(
+    family(
+        "sloprobe_target_info",
+        Gauge,
+        Scope::Target,
+        "Always 1: what the target is, with the labels of the configuration.",
+    ),
+    Label::Info,
+);
+pub const LAG: Family = family(
+    "sloprobe_lag_seconds",
+    Histogram(buckets::LAG),
+    Daemon,
+    "How late probes started after their due time: the daemon's own doing.",
+);
+pub const LOOP_LAG: Family = family(
+    "sloprobe_loop_lag_seconds",
+    Histogram(buckets::LAG),
+    Daemon,
+    "How late the daemon's event loop ran a timer, observed many times a second.",
+);
+pub const RELOAD_OK: Family = family(
+    "sloprobe_config_last_reload_successful",
+    Gauge,
+    Daemon,
+    "1 if the newest attempt to load the configuration succeeded.",
+);
+pub const RELOAD_TIME: Family = family(
+    "sloprobe_config_last_reload_success_timestamp_seconds",
+    Gauge,
+    Daemon,
+    "When the configuration in use was loaded.",
+);
+pub const BUILD_INFO: Family = labelled(
+    family("sloprobe_build_info", Gauge, Daemon, "Always 1: version and revision of this daemon."),
+    Label::Info,
+);
+
+/// In the order of the documentation.
+pub const ALL: [&Family; 25] = [
+    &PROBES,
+    &FAILURES,
+    &ANSWERS,
+    &SKIPPED,
+    &SUSPECT,
+    &TTFT,
+    &ANSWER_TTFT,
+    &TPOT,
+    &ITL,
+    &STALL,
+    &LATENCY,
+    &CONNECTION,
+    &TOKENS_PER_SECOND,
+    &TOKENS,
+    &IN_FLIGHT,
+    &UP,
+    &LAST_SUCCESS,
+    &LAST_PROBE,
+    &INTERVAL,
+    &TARGET_INFO,
+    &LAG,
+    &LOOP_LAG,
+    &RELOAD_OK,
+    &RELOAD_TIME,
+    &BUILD_INFO,
+];
+
+impl Family {
+    /// Names of the labels with a closed set of values, scope first.
+    pub fn labels(&self) -> Vec<&'static str> {
+        let scope: &[&str] = match self.scope {
+            Scope::Workload => &["target", "workload"],
+            Scope::Target => &["target"],
+            Scope::Daemon => &[],
+        };
+        scope.iter().copied().chain(self.label.and_then(Label::name)).collect()
+    }
+
+    /// How many series Prometheus will store for it.
+    pub fn series(&self, targets: &[impl AsRef<Target>]) -> usize {
+        let places = match self.scope {
+            Scope::Workload => targets.iter().map(|target| target.as_ref().mix.len()).sum(),
+            Scope::Target => targets.len(),
+            Scope::Daemon => 1,
+        };
+        let each = match self.kind {
+            // The bounds, +Inf, the sum and the count.
+            Histogram(bounds) => bounds.len() + 3,
+            Counter | Gauge => 1,
+        };
+        places * each * self.label.map_or(1, |label| label.values().len().max(1))
+    }
+}
+
+impl Kind {
+    pub fn name(self) -> &'static str {
+        match self {
+            Counter => "counter",
+            Gauge => "gauge",
+            Histogram(_) => "histogram",
+        }
+    }
+}
+
+impl Label {
+    /// None for info metrics, whose labels depend on the configuration.
+    pub fn name(self) -> Option<&'static str> {
+        match self {
+            Self::Failure | Self::Skip => Some("reason"),
+            Self::Verdict => Some("verdict"),
+            Self::Phase => Some("phase"),
+            Self::Direction => Some("direction"),
+            Self::Info => None,
+        }
+    }
+
+    pub fn values(self) -> Vec<&'static str> {
+        match self {
+            Self::Failure => Failure::ALL.iter().map(|f| f.label()).collect(),
+            Self::Verdict => Verdict::ALL.iter().map(|v| v.label()).collect(),
+            Self::Skip => Skip::ALL.iter().map(|s| s.label()).collect(),
+            Self::Phase => Phase::ALL.iter().map(|p| p.label()).collect(),
+            Self::Direction => Direction::ALL.iter().map(|d| d.label()).collect(),
+            Self::Info => Vec::new(),
+        }
+    }
+}
+
+impl Phase {
+    pub const ALL: [Self; 4] = [Self::Resolve, Self::Connect, Self::Tls, Self::Wait];
+
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Resolve => "resolve",
+            Self::Connect => "connect",
+            Self::Tls => "tls",
+            Self::Wait => "wait",
+        }
+    }
+}
+
+impl Direction {
+    pub const ALL: [Self; 4] = [Self::Prompt, Self::CachedPrompt, Self::Reasoning, Self::Output];
+
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Prompt => "prompt",
+            Self::CachedPrompt => "cached_prompt",
+            Self::Reasoning => "reasoning",
+            Self::Output => "output",
+        }
+    }
+}
+
+/// The table of the README.
+pub fn markdown() -> String {
+    let mut table = String::from("| metric | type | labels | meaning |\n|---|---|---|---|\n");
+    for family in ALL {
+        let mut labels = family.labels().iter().map(|l| format!("`{l}`")).collect::<Vec<_>>();
+        if let (Some(last), Some(label)) = (labels.last_mut(), family.label.filter(|l| l.name().is_some())) {
+            let _ = write!(last, ": {}", label.values().join(", "));
+        } else if family.label == Some(Label::Info) {
+            labels.push("information".into());
+        }
+        let _ = writeln!(
+            table,
+            "| `{}` | {} | {} | {} |",
+            family.name,
+            family.kind.name(),
+            labels.join(", "),
+            family.help
+        );
+    }
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_follow_the_conventions_of_prometheus() {
+        for family in ALL {
+            assert!(family.name.starts_with("sloprobe_"), "{}", family.name);
+            assert_eq!(family.name.ends_with("_total"), family.kind == Counter, "{}", family.name);
+            assert!(family.help.ends_with('.'), "{}", family.name);
+        }
+    }
+
+    #[test]
+    fn bounds_rise() {
+        for family in ALL {
+            if let Histogram(bounds) = family.kind {
+                assert!(bounds.windows(2).all(|pair| pair[0] < pair[1]), "{}", family.name);
+            }
+        }
+    }
+}

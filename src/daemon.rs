@@ -1,0 +1,135 @@
+//! The composition root: builds everything from a [`Plan`] and keeps it running.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, UNIX_EPOCH};
+
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, timeout};
+
+use crate::config::Plan;
+use crate::domain::{Target, clock};
+use crate::probe::{Transport, Trust, Unusable};
+use crate::record::Recorder;
+use crate::schedule::Schedule;
+use crate::schedule::cadence::{Grid, Rotation};
+use crate::schedule::guard::{Guard, House};
+use crate::schedule::pulse::Pulse;
+use crate::serve::{self, Shown};
+use crate::workload::Source;
+
+/// A daemon that has been built but not started.
+#[derive(Debug)]
+pub struct Daemon {
+    plan: Plan,
+    recorder: Arc<Recorder>,
+    transports: Vec<Arc<Transport>>,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    #[error(transparent)]
+    Unusable(#[from] Unusable),
+    #[error("cannot create the metrics: {0}")]
+    Metrics(#[from] prometheus::Error),
+    #[error("the metrics can no longer be served: {0}")]
+    Serve(std::io::Error),
+    #[error("the schedule of a target ended by a defect: {0}")]
+    Schedule(tokio::task::JoinError),
+    #[error("the schedule of a target ended though nobody asked it to")]
+    ScheduleEnded,
+}
+
+impl Daemon {
+    pub fn new(plan: Plan) -> Result<Self, Error> {
+        let recorder = Arc::new(Recorder::new(&plan.targets)?);
+        let trust = Trust::default();
+        let transports: Result<_, Unusable> =
+            plan.targets.iter().map(|target| Ok(Arc::new(Transport::new(target, &trust)?))).collect();
+        Ok(Self { transports: transports?, plan, recorder })
+    }
+
+    pub fn recorder(&self) -> Arc<Recorder> {
+        Arc::clone(&self.recorder)
+    }
+
+    /// Probes and serves until `shutdown`; then sends no new probe, gives those under way `drain` to end,
+    /// and returns. A part that fails ends the whole: a daemon that half works would be believed.
+    pub async fn run(
+        self,
+        listener: TcpListener,
+        shutdown: impl Future<Output = ()>,
+        drain: Duration,
+    ) -> Result<(), Error> {
+        let (stop, stopped) = watch::channel(false);
+        let shown = Arc::new(Shown {
+            recorder: self.recorder(),
+            targets: self.plan.targets.clone(),
+            ready: AtomicBool::new(true),
+        });
+        let mut schedules = self.start(&stopped);
+        let server = axum::serve(listener, serve::router(Arc::clone(&shown)));
+        let mut server = std::pin::pin!(server.into_future());
+        tokio::select! {
+            ended = &mut server => return Err(Error::Serve(ended.err().unwrap_or_else(ended_early))),
+            Some(ended) = schedules.join_next() => {
+                return Err(ended.err().map_or(Error::ScheduleEnded, Error::Schedule));
+            }
+            () = shutdown => {}
+        }
+        shown.ready.store(false, Ordering::Relaxed);
+        let _ = stop.send(true);
+        // Metrics stay readable to the end: the last scrape shows what was skipped and why.
+        let drained = async { while schedules.join_next().await.is_some() {} };
+        tokio::select! {
+            _ = &mut server => {}
+            left = timeout(drain, drained) => if left.is_err() {
+                tracing::warn!("probes still under way after {} are abandoned", humantime::format_duration(drain));
+            }
+        }
+        Ok(())
+    }
+
+    /// Spawns the pulse and one schedule per target; all end when the set is dropped.
+    fn start(&self, stopped: &watch::Receiver<bool>) -> JoinSet<()> {
+        let now = Instant::now();
+        let pulse = Arc::new(Pulse::new(now));
+        let largest = self.plan.workloads.iter().map(|w| w.expected_tokens()).max().unwrap_or(0);
+        let house = House::new(self.plan.limits, largest, now);
+        let mut tasks = JoinSet::new();
+        let count = self.plan.targets.len();
+        for (index, (target, transport)) in self.plan.targets.iter().zip(&self.transports).enumerate() {
+            let schedule = Schedule {
+                target: Arc::clone(target),
+                transport: Arc::clone(transport),
+                grid: Grid::staggered(now, target.rate.interval, index, count),
+                rotation: Rotation::new(target.mix.iter().map(|share| share.weight)),
+                sources: sources(target),
+                guard: Guard::new(&house, target, now),
+                recorder: self.recorder(),
+                pulse: Arc::clone(&pulse),
+            };
+            tasks.spawn(schedule.run(stopped.clone()));
+        }
+        let (recorder, mut stopped) = (self.recorder(), stopped.clone());
+        tasks.spawn(async move {
+            tokio::select! {
+                () = pulse.beat(&recorder) => {}
+                _ = stopped.wait_for(|&stop| stop) => {}
+            }
+        });
+        tasks
+    }
+}
+
+/// Prompts for each share of a target's mix, different in every run of the daemon.
+pub fn sources(target: &Target) -> Vec<Source> {
+    let since = clock::wall_now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    target.mix.iter().map(|share| Source::new(&share.workload, since.as_nanos() as u64)).collect()
+}
+
+fn ended_early() -> std::io::Error {
+    std::io::Error::other("the server ended")
+}
