@@ -1,6 +1,7 @@
 //! sloprobe watches LLM inference endpoints around the clock.
 
 pub mod catalogue;
+pub mod cli;
 pub mod config;
 pub mod daemon;
 pub mod domain;

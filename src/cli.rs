@@ -1,0 +1,108 @@
+//! The command line: one file per command.
+
+mod check;
+mod once;
+mod run;
+mod signals;
+mod table;
+
+use std::io::IsTerminal as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use tracing_subscriber::EnvFilter;
+
+use crate::config::{self, Plan};
+
+/// Exit code for a probe that failed, or a daemon that had to give up.
+const FAILED: u8 = 1;
+/// Exit code for a mistake in the command line or the configuration.
+const MISUSED: u8 = 2;
+
+/// Watches LLM inference endpoints around the clock.
+#[derive(Debug, Parser)]
+#[command(name = "sloprobe", version, after_help = EXAMPLES, max_term_width = 100)]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Command,
+
+    /// How much to log: a level, or directives such as "warn,sloprobe::schedule=debug"
+    #[arg(long, global = true, env = "SLOPROBE_LOG", default_value = "info", value_name = "FILTER")]
+    log: String,
+
+    /// How to write log lines
+    #[arg(long, global = true, value_enum, default_value_t = LogFormat::Text)]
+    log_format: LogFormat,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  sloprobe demo                       see it at work: no key, no GPU, no configuration
+  sloprobe check -c sloprobe.toml     what would be sent, how often, at what cost
+  sloprobe once  -c sloprobe.toml     one probe of each workload, now, as a table
+  sloprobe run   -c sloprobe.toml     the daemon; metrics at http://127.0.0.1:9788/metrics
+
+Exit codes: 0 fine, 1 a probe failed or the daemon gave up, 2 a mistake in the command line or the configuration.";
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Run(run::RunArgs),
+    Once(once::OnceArgs),
+    Check(check::CheckArgs),
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum LogFormat {
+    Text,
+    Json,
+}
+
+/// Where the configuration is.
+#[derive(Debug, Args)]
+struct ConfigArgs {
+    /// The configuration file
+    #[arg(short, long, env = "SLOPROBE_CONFIG", default_value = "sloprobe.toml", value_name = "FILE")]
+    config: PathBuf,
+}
+
+impl ConfigArgs {
+    /// The plan; otherwise every problem is printed and the exit code given.
+    fn load(&self) -> Result<Plan, ExitCode> {
+        config::load(&self.config).map_err(|problems| {
+            eprintln!("{problems}");
+            ExitCode::from(MISUSED)
+        })
+    }
+}
+
+pub async fn run(cli: Cli) -> ExitCode {
+    if let Err(error) = start_logging(&cli.log, cli.log_format) {
+        eprintln!("--log {:?}: {error}\n    write a level (error, warn, info, debug, trace) or directives", cli.log);
+        return ExitCode::from(MISUSED);
+    }
+    let outcome = match cli.command {
+        Command::Run(args) => run::run(args).await,
+        Command::Once(args) => once::run(args).await,
+        Command::Check(args) => Ok(check::run(&args)),
+    };
+    outcome.unwrap_or_else(|error| {
+        eprintln!("sloprobe: {error:#}");
+        ExitCode::from(FAILED)
+    })
+}
+
+/// Logs go to standard error: standard output is for results.
+fn start_logging(filter: &str, format: LogFormat) -> Result<(), String> {
+    let filter = EnvFilter::try_new(filter).map_err(|e| e.to_string())?;
+    let builder = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_target(false)
+        .with_ansi(std::io::stderr().is_terminal())
+        .with_writer(std::io::stderr);
+    match format {
+        LogFormat::Text => builder.try_init(),
+        LogFormat::Json => builder.json().flatten_event(true).try_init(),
+    }
+    .map_err(|e| e.to_string())
+}

@@ -1,0 +1,106 @@
+//! `sloprobe check`: is the configuration sound, and what will it send?
+
+use std::process::ExitCode;
+
+use clap::Args;
+
+use super::ConfigArgs;
+use super::table::Table;
+use crate::catalogue;
+use crate::config::Plan;
+use crate::domain::{Share, Target};
+use crate::protocol::Dialect;
+
+/// Check the configuration and show what it will send: addresses, probes and tokens per hour, series
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  sloprobe check                        ./sloprobe.toml
+  sloprobe check -c config/example.toml
+
+Nothing is sent. Every problem of the file is reported at once, with its line and what to write instead; exit code 2.")]
+pub(super) struct CheckArgs {
+    #[command(flatten)]
+    config: ConfigArgs,
+}
+
+pub(super) fn run(args: &CheckArgs) -> ExitCode {
+    let plan = match args.config.load() {
+        Ok(plan) => plan,
+        Err(code) => return code,
+    };
+    print!("{}", describe(&plan));
+    ExitCode::SUCCESS
+}
+
+fn describe(plan: &Plan) -> String {
+    let mut lines = vec!["The configuration is sound. It will call:".to_owned()];
+    for target in &plan.targets {
+        let url = Dialect::of(target.api).url(&target.url);
+        lines.push(format!("  {}  POST {url}  ({}, model {})", target.name, target.api.name(), target.model));
+    }
+    lines.push(String::new());
+    lines.extend(load_table(plan).lines());
+    lines.push(String::new());
+    let series: usize = catalogue::ALL.iter().map(|family| family.series(&plan.targets)).sum();
+    lines.push(format!("Prometheus will store {series} series from http://{}/metrics.", plan.listen));
+    lines.extend(warnings(plan).iter().map(|warning| format!("\nWarning: {warning}")));
+    lines.join("\n") + "\n"
+}
+
+fn load_table(plan: &Plan) -> Table {
+    let mut table =
+        Table::new(2, ["TARGET", "WORKLOAD", "PROBES/H", "TOKENS IN/H", "TOKENS OUT/H (AT MOST)", "EVERY"]);
+    let mut total = [0.0; 3];
+    for target in &plan.targets {
+        for share in &target.mix {
+            let load = hourly(target, share);
+            total.iter_mut().zip(load).for_each(|(sum, part)| *sum += part);
+            let every = std::time::Duration::from_millis(target.interval_of(share).as_millis() as u64);
+            let mut row = vec![target.name.to_string(), share.workload.name.to_string()];
+            row.extend(load.map(|n| format!("{n:.0}")));
+            row.push(humantime::format_duration(every).to_string());
+            table.row(row);
+        }
+    }
+    let mut row = vec!["all".to_owned(), String::new()];
+    row.extend(total.map(|n| format!("{n:.0}")));
+    table.row(row);
+    table
+}
+
+/// Probes, tokens in and tokens out in an hour.
+fn hourly(target: &Target, share: &Share) -> [f64; 3] {
+    let probes = 3600.0 / target.interval_of(share).as_secs_f64();
+    let workload = &share.workload;
+    [probes, probes * f64::from(workload.input_tokens), probes * f64::from(workload.output_tokens)]
+}
+
+/// What is allowed but will not do what its author hopes.
+fn warnings(plan: &Plan) -> Vec<String> {
+    let mut warnings = Vec::new();
+    let spent = |target: &Target| -> f64 { target.mix.iter().map(|s| hourly(target, s)).map(|[_, i, o]| i + o).sum() };
+    let mut over = |who: String, spent: f64, limit: Option<u64>| {
+        if let Some(limit) = limit.map(|limit| limit as f64).filter(|&limit| spent > limit) {
+            warnings.push(format!(
+                "{who} may spend {spent:.0} tokens an hour, but tokens_per_hour is {limit:.0}: up to {:.0} % of the probes would be skipped. Lower the rate or raise the limit.",
+                100.0 * (1.0 - limit / spent)
+            ));
+        }
+    };
+    for target in &plan.targets {
+        over(format!("target {}", target.name), spent(target), target.tokens_per_hour);
+    }
+    over("all targets together".into(), plan.targets.iter().map(|t| spent(t)).sum(), plan.limits.tokens_per_hour);
+    for target in &plan.targets {
+        let longest = target.mix.iter().map(|share| share.workload.timeouts.total).max().unwrap_or_default();
+        let pile = longest.as_secs_f64() / target.rate.interval.as_secs_f64();
+        if pile > target.in_flight as f64 {
+            warnings.push(format!(
+                "if every answer of target {} hung until its total timeout, {pile:.0} probes would be under way, but in_flight is {}: some due times would be skipped (and counted). Lower the rate or the timeouts, or raise in_flight.",
+                target.name, target.in_flight
+            ));
+        }
+    }
+    warnings
+}

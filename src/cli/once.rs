@@ -1,0 +1,193 @@
+//! `sloprobe once`: each workload once per target, all at the same time.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Result;
+use clap::Args;
+use serde_json::{Value, json};
+use tokio::time::{Instant, sleep_until};
+
+use super::table::{Table, time};
+use super::{ConfigArgs, FAILED, MISUSED};
+use crate::config::Plan;
+use crate::daemon;
+use crate::domain::Report;
+use crate::probe::{self, Job, Transport, Trust};
+use crate::record::recent::Quantiles;
+
+/// Starts lie this far apart: a hundred probes that start in the same instant would measure each other's
+/// start. They are under way together all the same.
+const SPREAD: Duration = Duration::from_millis(2);
+
+/// Send each workload once to each target, all at the same time, and show what was measured
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  sloprobe once                                 every target and workload of ./sloprobe.toml
+  sloprobe once --target chat-prod              one target
+  sloprobe once --workload short-chat --json    one JSON object per line and probe
+
+Exit codes: 0 all succeeded, 1 a probe failed, 2 a mistake in the command line or the configuration.")]
+pub(super) struct OnceArgs {
+    #[command(flatten)]
+    config: ConfigArgs,
+
+    /// Only this target (may be given more than once)
+    #[arg(long, value_name = "NAME")]
+    target: Vec<String>,
+
+    /// Only this workload (may be given more than once)
+    #[arg(long, value_name = "NAME")]
+    workload: Vec<String>,
+
+    /// One JSON object per line and probe, instead of a table
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) async fn run(args: OnceArgs) -> Result<ExitCode> {
+    let plan = match args.config.load() {
+        Ok(plan) => plan,
+        Err(code) => return Ok(code),
+    };
+    let jobs = prepare(&plan, &args)?;
+    if jobs.is_empty() {
+        let targets: Vec<_> = plan.targets.iter().map(|t| &*t.name).collect();
+        let workloads: Vec<_> = plan.workloads.iter().map(|w| &*w.name).collect();
+        eprintln!(
+            "sloprobe: nothing to probe\n    targets are {}; workloads are {}",
+            targets.join(", "),
+            workloads.join(", ")
+        );
+        return Ok(ExitCode::from(MISUSED));
+    }
+    let reports = probe_all(jobs).await?;
+    if args.json {
+        for report in &reports {
+            println!("{}", as_json(report));
+        }
+    } else {
+        print_table(&reports);
+    }
+    let failed = reports.iter().any(|report| !report.succeeded());
+    Ok(if failed { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
+}
+
+/// Everything that takes time is done before the first probe starts.
+fn prepare(plan: &Plan, args: &OnceArgs) -> Result<Vec<(Arc<Transport>, Job)>> {
+    let wanted = |names: &[String], name: &str| names.is_empty() || names.iter().any(|n| n == name);
+    let trust = Trust::default();
+    let mut jobs = Vec::new();
+    for target in plan.targets.iter().filter(|t| wanted(&args.target, &t.name)) {
+        for (share, mut source) in target.mix.iter().zip(daemon::sources(target)) {
+            if wanted(&args.workload, &share.workload.name) {
+                let job = Job {
+                    target: Arc::clone(target),
+                    workload: Arc::clone(&share.workload),
+                    prompt: source.next_prompt(),
+                    due: Instant::now(),
+                };
+                jobs.push((Arc::new(Transport::new(target, &trust)?), job));
+            }
+        }
+    }
+    Ok(jobs)
+}
+
+async fn probe_all(jobs: Vec<(Arc<Transport>, Job)>) -> Result<Vec<Report>> {
+    let mut due = Instant::now();
+    let mut running = Vec::new();
+    for (transport, mut job) in jobs {
+        job.due = due;
+        due += SPREAD;
+        running.push(tokio::spawn(async move {
+            sleep_until(job.due).await;
+            probe::run(&transport, job).await
+        }));
+    }
+    let mut reports = Vec::new();
+    for probe in running {
+        reports.push(probe.await?);
+    }
+    Ok(reports)
+}
+
+fn print_table(reports: &[Report]) {
+    let mut table = Table::new(
+        3,
+        [
+            "TARGET", "WORKLOAD", "OUTCOME", "TTFT", "TPOT", "ITL P50", "ITL P99", "STALL", "LATENCY", "CONNECT",
+            "IN", "CACHED", "OUT", "COUNTED BY",
+        ],
+    );
+    for report in reports {
+        let sample = &report.sample;
+        let gaps = Quantiles::of_gaps(sample);
+        let tokens = |count: Option<u64>| count.map_or_else(|| "-".into(), |n| n.to_string());
+        let connect = [sample.resolve, sample.connect, sample.tls].into_iter().flatten().reduce(|a, b| a + b);
+        table.row(vec![
+            report.target.name.to_string(),
+            report.workload.name.to_string(),
+            report.outcome().into(),
+            time(sample.ttft),
+            time(sample.tpot),
+            time(gaps.map(|q| q.p50)),
+            time(gaps.map(|q| q.p99)),
+            time(sample.stall),
+            time(sample.latency),
+            time(connect),
+            tokens(report.tokens.prompt),
+            tokens(report.tokens.cached),
+            tokens(report.tokens.output),
+            report.tokens.source.map_or("-", |source| source.label()).into(),
+        ]);
+    }
+    for line in table.lines() {
+        println!("{line}");
+    }
+    for report in reports {
+        if let Some(fault) = &report.fault {
+            let (target, workload) = (&report.target.name, &report.workload.name);
+            println!("\n{target}, {workload}: {}\n    {}", fault.failure.label(), fault.detail);
+        }
+    }
+}
+
+/// The contract of `--json`: absent is null.
+fn as_json(report: &Report) -> Value {
+    let sample = &report.sample;
+    let seconds = |duration: Option<Duration>| duration.map(|d| d.as_secs_f64());
+    let itl = Quantiles::of_gaps(sample).map(|q| {
+        let [p50, p90, p99, max] = [q.p50, q.p90, q.p99, q.max].map(|d| d.as_secs_f64());
+        json!({ "p50": p50, "p90": p90, "p99": p99, "max": max })
+    });
+    json!({
+        "target": &*report.target.name,
+        "workload": &*report.workload.name,
+        "outcome": report.outcome(),
+        "ttft_seconds": seconds(sample.ttft),
+        "answer_ttft_seconds": seconds(sample.answer_ttft),
+        "tpot_seconds": seconds(sample.tpot),
+        "itl_seconds": itl,
+        "stall_seconds": seconds(sample.stall),
+        "latency_seconds": seconds(sample.latency),
+        "lag_seconds": sample.lag.as_secs_f64(),
+        "connection": {
+            "resolve": seconds(sample.resolve),
+            "connect": seconds(sample.connect),
+            "tls": seconds(sample.tls),
+            "wait": seconds(sample.wait),
+        },
+        "tokens": {
+            "prompt": report.tokens.prompt,
+            "cached": report.tokens.cached,
+            "reasoning": report.tokens.reasoning,
+            "output": report.tokens.output,
+            "source": report.tokens.source.map(|source| source.label()),
+        },
+        "verdict": report.verdict.map(|verdict| verdict.label()),
+        "error": report.fault.as_ref().map(|fault| &fault.detail),
+    })
+}
