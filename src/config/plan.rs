@@ -1,9 +1,20 @@
 //! What the daemon is to do, in domain types: everything checked, nothing left to guess.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 
+use super::context::Outside;
+use super::reader::Table;
+use super::workload::Workloads;
+use super::{keys, target, value};
 use crate::domain::{Limits, Target, Workload};
+
+const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 9788);
+const DEFAULT_IN_FLIGHT: usize = 64;
+
+/// More open streams than this ask for a second prober.
+pub(super) const MAX_IN_FLIGHT: usize = 10_000;
+pub(super) const MAX_TOKENS_PER_HOUR: u64 = 1_000_000_000_000;
 
 #[derive(Debug, Clone)]
 pub struct Plan {
@@ -11,4 +22,24 @@ pub struct Plan {
     pub limits: Limits,
     pub targets: Vec<Arc<Target>>,
     pub workloads: Vec<Arc<Workload>>,
+}
+
+/// Everything is read before the first `?`, so that every problem is found.
+pub(super) fn read(root: &Table<'_>, outside: &Outside<'_>) -> Option<Plan> {
+    let listen = root.or("daemon", DEFAULT_LISTEN, |node| {
+        node.table(&keys::DAEMON)?.or("listen", DEFAULT_LISTEN, |node| value::listen(&node))
+    });
+    let limits = root.or("limits", Limits { in_flight: DEFAULT_IN_FLIGHT, tokens_per_hour: None }, |node| {
+        read_limits(&node.table(&keys::LIMITS)?)
+    });
+    let workloads = Workloads::read(root);
+    let targets = target::read_all(root, limits, &workloads, outside);
+    Some(Plan { listen: listen?, limits: limits?, targets: targets?, workloads: workloads.complete()? })
+}
+
+fn read_limits(table: &Table<'_>) -> Option<Limits> {
+    let in_flight = table.or("in_flight", DEFAULT_IN_FLIGHT, |node| node.whole(1..=MAX_IN_FLIGHT));
+    let tokens_per_hour =
+        table.or("tokens_per_hour", None, |node| node.whole(1..=MAX_TOKENS_PER_HOUR).map(Some));
+    Some(Limits { in_flight: in_flight?, tokens_per_hour: tokens_per_hour? })
 }

@@ -1,0 +1,38 @@
+//! What the configuration reaches for outside its own text.
+
+use std::fmt;
+use std::io;
+use std::path::Path;
+
+/// A key is shorter; a whole disk image named by mistake is not read into memory.
+const MAX_SECRET_BYTES: u64 = 64 * 1024;
+
+/// The environment and the files of secrets, passed in so that tests need neither.
+#[derive(Clone, Copy)]
+pub struct Outside<'a> {
+    pub env: &'a dyn Fn(&str) -> Option<String>,
+    pub file: &'a dyn Fn(&Path) -> io::Result<String>,
+}
+
+impl fmt::Debug for Outside<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Outside")
+    }
+}
+
+pub(super) fn read_secret(path: &Path) -> io::Result<String> {
+    let bytes = super::read_at_most(path, MAX_SECRET_BYTES)?;
+    String::from_utf8(bytes).map_err(|_| io::ErrorKind::InvalidData.into())
+}
+
+/// The same words on every platform for the usual reasons; none of them quotes the file.
+pub(super) fn explain(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "there is no such file".into(),
+        io::ErrorKind::PermissionDenied => "this user may not read it".into(),
+        io::ErrorKind::IsADirectory => "it is a directory".into(),
+        io::ErrorKind::FileTooLarge => "it is too large".into(),
+        io::ErrorKind::InvalidData => "it is not UTF-8 text".into(),
+        _ => format!("it cannot be read: {error}"),
+    }
+}

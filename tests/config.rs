@@ -1,0 +1,274 @@
+//! The configuration file as its user meets it: what is taken, and what is said about what is not.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use sloprobe::config::{self, Outside, Plan, Problems, SECTIONS};
+use sloprobe::domain::{Api, Cache, Connection, Engine, Kind};
+
+/// Every secret that a test file spells out holds this word, and so does every secret found outside.
+const MARK: &str = "hunter2";
+
+const SMALL: &str = "[[targets]]\nname = 'a'\nurl = 'http://localhost:8000'\nmodel = 'm'\n";
+
+fn env(name: &str) -> Option<String> {
+    match name {
+        "CHAT_PROD_KEY" | "GATEWAY_TOKEN" | "GOOD_KEY" => Some(format!(" sk-{MARK}\n")),
+        "EMPTY_KEY" => Some(" \n".into()),
+        "BROKEN_KEY" => Some(format!("sk-{MARK}\nsecond line")),
+        _ => None,
+    }
+}
+
+fn file(path: &Path) -> io::Result<String> {
+    match path.to_str() {
+        Some("/run/secrets/good") => Ok(format!("sk-{MARK}\n")),
+        Some("/run/secrets/empty") => Ok("\n".into()),
+        Some("/run/secrets/closed") => Err(io::ErrorKind::PermissionDenied.into()),
+        _ => Err(io::ErrorKind::NotFound.into()),
+    }
+}
+
+fn parse(name: &str, text: &str) -> Result<Plan, Problems> {
+    config::parse(name, text, &Outside { env: &env, file: &file })
+}
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn example() -> String {
+    fs::read_to_string(root().join("config/example.toml")).expect("the example exists")
+}
+
+fn bad_configs(extension: &str) -> BTreeSet<PathBuf> {
+    let entries = fs::read_dir(root().join("tests/bad-config")).expect("the folder exists");
+    let paths = entries.map(|entry| entry.expect("the folder can be listed").path());
+    paths.filter(|path| path.extension().is_some_and(|own| own == extension)).collect()
+}
+
+#[test]
+fn every_bad_config_gets_exactly_its_message() {
+    let files = bad_configs("toml");
+    assert!(files.len() >= 36, "only {} bad configurations", files.len());
+    for path in files {
+        let name = path.file_name().unwrap().to_str().unwrap();
+        let said = parse(name, &fs::read_to_string(&path).unwrap()).expect_err(name).to_string();
+        let wanted = fs::read_to_string(path.with_extension("txt")).unwrap_or_default();
+        assert_eq!(said.trim_end(), wanted.trim_end(), "\n--- {name} says:\n{said}\n");
+    }
+}
+
+#[test]
+fn every_message_has_its_bad_config() {
+    let stems =
+        |extension| bad_configs(extension).iter().map(|path| path.with_extension("")).collect::<Vec<_>>();
+    assert_eq!(stems("toml"), stems("txt"));
+    let count = fs::read_dir(root().join("tests/bad-config")).unwrap().count();
+    assert_eq!(count, 2 * bad_configs("toml").len(), "something else lies in tests/bad-config");
+}
+
+#[test]
+fn no_message_repeats_a_secret() {
+    let mut with_secrets = 0;
+    for path in bad_configs("toml") {
+        let text = fs::read_to_string(&path).unwrap();
+        with_secrets += usize::from(text.contains(MARK));
+        let problems = parse("x.toml", &text).unwrap_err();
+        assert!(!format!("{problems} {problems:?}").contains(MARK), "{}", path.display());
+    }
+    assert!(with_secrets >= 5, "only {with_secrets} files try to leak a secret");
+}
+
+#[test]
+fn problems_come_in_the_order_of_their_lines_and_each_has_a_remedy() {
+    let text = fs::read_to_string(root().join("tests/bad-config/everything-wrong.toml")).unwrap();
+    let problems = parse("x.toml", &text).unwrap_err();
+    assert!(problems.iter().map(|problem| problem.line).is_sorted());
+    assert!(problems.iter().all(|problem| !problem.remedy.is_empty()));
+    assert!(problems.iter().count() > text.lines().filter(|line| line.contains('=')).count() / 2);
+}
+
+#[test]
+fn the_example_says_what_it_seems_to_say() {
+    let plan = parse("example.toml", &example()).unwrap();
+    let [prod, local] = &plan.targets[..] else { panic!("{:?}", plan.targets) };
+    assert_eq!(prod.api_key.as_ref().unwrap().expose(), format!("sk-{MARK}"));
+    assert_eq!(prod.rate.interval, Duration::from_secs(5));
+    assert_eq!(prod.mix.iter().map(|share| share.weight).collect::<Vec<_>>(), [6, 3, 1]);
+    assert_eq!((prod.in_flight, prod.tokens_per_hour), (16, Some(1_500_000)));
+    assert_eq!(prod.headers.len(), 2);
+    assert_eq!(plan.limits.tokens_per_hour, Some(2_000_000));
+    assert_eq!(plan.workloads[0].timeouts.first_token, Duration::from_secs(10));
+    assert!(!format!("{plan:?}").contains(MARK));
+    assert_eq!(local.mix.iter().map(|share| share.weight).collect::<Vec<_>>(), [1, 1, 1]);
+}
+
+/// The lines of the example below each occurrence of a heading, comments' marks taken off.
+fn shown_below(heading: &str, text: &str) -> Vec<String> {
+    let mut inside = false;
+    let mut lines = Vec::new();
+    for line in text.lines() {
+        if line.starts_with('[') {
+            inside = line == heading;
+        }
+        if inside {
+            lines.push(line.trim_start_matches(['#', ' ']).to_owned());
+        }
+    }
+    lines
+}
+
+#[test]
+fn the_example_shows_every_key() {
+    let text = example();
+    for section in SECTIONS {
+        let below = shown_below(section.heading, &text);
+        for key in section.known {
+            let shown = match (section.heading, *key) {
+                ("the top level", key) => text.contains(&format!("[{key}]")),
+                ("a secret", key) => text.contains(&format!("{{ {key} = ")),
+                ("[[workloads]]", "timeouts") => text.contains("[workloads.timeouts]"),
+                (_, key) => below.iter().any(|line| line.starts_with(&format!("{key} = "))),
+            };
+            assert!(shown, "config/example.toml lacks {key} of {}", section.heading);
+        }
+    }
+}
+
+#[test]
+fn every_declared_key_is_read() {
+    for section in SECTIONS {
+        let above = match section.heading {
+            "the top level" => "",
+            "a secret" => "[[targets]]\n[targets.api_key]\n",
+            "[workloads.timeouts]" => "[[workloads]]\n[workloads.timeouts]\n",
+            heading => &format!("{heading}\n"),
+        };
+        for key in section.known {
+            let text = format!("{above}{key} = 1979-05-27\n");
+            let line = text.lines().count();
+            let problems = parse("x.toml", &text).unwrap_err();
+            let told = problems.iter().any(|problem| {
+                problem.line == Some(line)
+                    && problem.subject.ends_with(key)
+                    && problem.what.contains("a date")
+            });
+            assert!(told, "{key} of {} is ignored:\n{problems}", section.heading);
+        }
+    }
+}
+
+#[test]
+fn a_small_file_gets_every_default() {
+    let plan = parse("small.toml", SMALL).unwrap();
+    assert_eq!(plan.listen.to_string(), "127.0.0.1:9788");
+    assert_eq!((plan.limits.in_flight, plan.limits.tokens_per_hour), (64, None));
+    let target = &plan.targets[0];
+    assert_eq!((target.api, target.engine), (Api::OpenAiChat, Engine::Auto));
+    assert_eq!((target.connection, target.in_flight), (Connection::Reuse, 16));
+    assert_eq!(target.rate.interval, Duration::from_secs(10));
+    assert!(target.api_key.is_none() && target.headers.is_empty() && target.labels.is_empty());
+    let mix: Vec<_> = target.mix.iter().map(|share| (&*share.workload.name, share.weight)).collect();
+    assert_eq!(mix, [("short-chat", 6), ("rag", 3), ("continuation", 1)]);
+}
+
+#[test]
+fn the_usual_workloads_are_those_of_the_example() {
+    let (usual, shown) = (parse("s.toml", SMALL).unwrap(), parse("e.toml", &example()).unwrap());
+    assert_eq!(usual.workloads.len(), shown.workloads.len());
+    for (usual, shown) in usual.workloads.iter().zip(&shown.workloads) {
+        let mut shown = shown.as_ref().clone();
+        shown.timeouts = usual.timeouts;
+        assert_eq!(usual.as_ref(), &shown);
+    }
+}
+
+#[test]
+fn lengths_follow_the_kind_when_left_out() {
+    let text = format!("{SMALL}[[workloads]]\nname = 'w'\nkind = 'rag'\ncache = 'warm'\n");
+    let plan = parse("x.toml", &text).unwrap();
+    let workload = &plan.workloads[0];
+    assert_eq!((workload.kind, workload.cache), (Kind::Rag, Cache::Warm));
+    assert_eq!((workload.input_tokens, workload.output_tokens), (6000, 256));
+}
+
+#[test]
+fn a_low_limit_lowers_the_default_of_the_targets() {
+    let plan = parse("x.toml", &format!("limits = {{ in_flight = 3 }}\n{SMALL}")).unwrap();
+    assert_eq!(plan.targets[0].in_flight, 3);
+}
+
+#[test]
+fn a_secret_comes_from_a_file_beside_the_configuration() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("key"), format!("sk-{MARK}\r\n")).unwrap();
+    let path = folder.path().join("sloprobe.toml");
+    fs::write(&path, format!("{SMALL}api_key = {{ file = 'key' }}\n")).unwrap();
+    let plan = config::load(&path).unwrap();
+    assert_eq!(plan.targets[0].api_key.as_ref().unwrap().expose(), format!("sk-{MARK}"));
+}
+
+#[test]
+fn files_that_cannot_be_read_are_told_with_a_remedy() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("sloprobe.toml");
+    let says =
+        || config::load(&path).unwrap_err().to_string().replace(path.to_str().unwrap(), "sloprobe.toml");
+    let remedy = "write one after config/example.toml, or try `sloprobe demo`, which needs none";
+    let tail = "1 problem in sloprobe.toml";
+    assert_eq!(says(), format!("sloprobe.toml: there is no such file\n    {remedy}\n{tail}"));
+
+    fs::create_dir(&path).unwrap();
+    assert_eq!(says(), format!("sloprobe.toml: it is a directory\n    {remedy}\n{tail}"));
+    fs::remove_dir(&path).unwrap();
+
+    fs::write(&path, b"[daemon]\nlisten = \"\xff\"\n").unwrap();
+    let said = "sloprobe.toml:2: text: not UTF-8 from here on\n    save the file as UTF-8";
+    assert_eq!(says(), format!("{said}\n{tail}"));
+
+    fs::write(&path, " ".repeat(1024 * 1024 + 1)).unwrap();
+    let said = "sloprobe.toml: larger than 1 MiB\n    name a configuration of sloprobe";
+    assert_eq!(says(), format!("{said}\n{tail}"));
+}
+
+/// Half-written files, as an editor or a failed copy leaves them: cut short, a line gone, a character gone.
+fn mutations(text: &str) -> impl Iterator<Item = String> {
+    let cut = text.char_indices().map(|(at, _)| text[..at].to_owned());
+    let slip = text.char_indices().map(|(at, c)| [&text[..at], &text[at + c.len_utf8()..]].concat());
+    let lines: Vec<&str> = text.lines().collect();
+    let without = (0..lines.len()).map(move |gone| [&lines[..gone], &lines[gone + 1..]].concat().join("\n"));
+    cut.chain(slip).chain(without)
+}
+
+fn without_comments(text: &str) -> String {
+    let kept = text.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
+    kept.collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn loading_a_damaged_file_never_panics() {
+    for damaged in mutations(&without_comments(&example())).chain(mutations(&example()).step_by(7)) {
+        if let Err(problems) = parse("x.toml", &damaged) {
+            assert!(problems.iter().count() > 0, "refused without a reason:\n{damaged}");
+        }
+    }
+}
+
+#[test]
+fn no_damage_makes_a_message_repeat_a_secret() {
+    let secrets = format!(
+        "api_key = \"sk-{MARK}\"\nheaders = {{ Authorization = \"Bearer {MARK}\", x-api-key = '{MARK}' }}\n\
+         [[targets]]\nname = 'b'\nurl = 'https://me:{MARK}@llm.example.com/v1?key={MARK}'\n\
+         api_key = {{ env = '{MARK}' }}\n[[targets]]\napi_key = {{ file = '{MARK}' }}\n"
+    );
+    for damaged in mutations(&format!("{SMALL}{secrets}")) {
+        if let Err(problems) = parse("x.toml", &damaged) {
+            let said = problems.to_string();
+            assert!(!said.contains(MARK), "{damaged}\n--- says:\n{said}");
+        }
+    }
+}
