@@ -78,7 +78,10 @@ impl ConfigArgs {
 
 pub async fn run(cli: Cli) -> ExitCode {
     if let Err(error) = start_logging(&cli.log, cli.log_format) {
-        eprintln!("--log {:?}: {error}\n    write a level (error, warn, info, debug, trace) or directives", cli.log);
+        eprintln!(
+            "--log {:?}: {error}\n    write a level (error, warn, info, debug, trace) or directives",
+            cli.log
+        );
         return ExitCode::from(MISUSED);
     }
     let outcome = match cli.command {

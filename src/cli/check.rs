@@ -79,7 +79,9 @@ fn hourly(target: &Target, share: &Share) -> [f64; 3] {
 /// What is allowed but will not do what its author hopes.
 fn warnings(plan: &Plan) -> Vec<String> {
     let mut warnings = Vec::new();
-    let spent = |target: &Target| -> f64 { target.mix.iter().map(|s| hourly(target, s)).map(|[_, i, o]| i + o).sum() };
+    let spent = |target: &Target| -> f64 {
+        target.mix.iter().map(|s| hourly(target, s)).map(|[_, i, o]| i + o).sum()
+    };
     let mut over = |who: String, spent: f64, limit: Option<u64>| {
         if let Some(limit) = limit.map(|limit| limit as f64).filter(|&limit| spent > limit) {
             warnings.push(format!(
@@ -91,7 +93,11 @@ fn warnings(plan: &Plan) -> Vec<String> {
     for target in &plan.targets {
         over(format!("target {}", target.name), spent(target), target.tokens_per_hour);
     }
-    over("all targets together".into(), plan.targets.iter().map(|t| spent(t)).sum(), plan.limits.tokens_per_hour);
+    over(
+        "all targets together".into(),
+        plan.targets.iter().map(|t| spent(t)).sum(),
+        plan.limits.tokens_per_hour,
+    );
     for target in &plan.targets {
         let longest = target.mix.iter().map(|share| share.workload.timeouts.total).max().unwrap_or_default();
         let pile = longest.as_secs_f64() / target.rate.interval.as_secs_f64();

@@ -13,7 +13,7 @@ use super::table::{Table, time};
 use super::{ConfigArgs, FAILED, MISUSED};
 use crate::config::Plan;
 use crate::daemon;
-use crate::domain::Report;
+use crate::domain::{Report, TokenSource, Verdict};
 use crate::probe::{self, Job, Transport, Trust};
 use crate::record::recent::Quantiles;
 
@@ -118,8 +118,20 @@ fn print_table(reports: &[Report]) {
     let mut table = Table::new(
         3,
         [
-            "TARGET", "WORKLOAD", "OUTCOME", "TTFT", "TPOT", "ITL P50", "ITL P99", "STALL", "LATENCY", "CONNECT",
-            "IN", "CACHED", "OUT", "COUNTED BY",
+            "TARGET",
+            "WORKLOAD",
+            "OUTCOME",
+            "TTFT",
+            "TPOT",
+            "ITL P50",
+            "ITL P99",
+            "STALL",
+            "LATENCY",
+            "CONNECT",
+            "IN",
+            "CACHED",
+            "OUT",
+            "COUNTED BY",
         ],
     );
     for report in reports {
@@ -141,7 +153,7 @@ fn print_table(reports: &[Report]) {
             tokens(report.tokens.prompt),
             tokens(report.tokens.cached),
             tokens(report.tokens.output),
-            report.tokens.source.map_or("-", |source| source.label()).into(),
+            report.tokens.source.map_or("-", TokenSource::label).into(),
         ]);
     }
     for line in table.lines() {
@@ -185,9 +197,9 @@ fn as_json(report: &Report) -> Value {
             "cached": report.tokens.cached,
             "reasoning": report.tokens.reasoning,
             "output": report.tokens.output,
-            "source": report.tokens.source.map(|source| source.label()),
+            "source": report.tokens.source.map(TokenSource::label),
         },
-        "verdict": report.verdict.map(|verdict| verdict.label()),
+        "verdict": report.verdict.map(Verdict::label),
         "error": report.fault.as_ref().map(|fault| &fault.detail),
     })
 }

@@ -1,12 +1,14 @@
 //! `sloprobe run`: the daemon.
 
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
 use clap::Args;
 use tokio::net::TcpListener;
+use tokio::sync::oneshot;
 
 use super::signals::Signals;
 use super::{ConfigArgs, MISUSED};
@@ -43,7 +45,9 @@ pub(super) async fn run(args: RunArgs) -> Result<ExitCode> {
     let listener = match TcpListener::bind(address).await {
         Ok(listener) => listener,
         Err(error) => {
-            eprintln!("sloprobe: cannot listen on {address}: {error}\n    free that port, or choose another with --listen or daemon.listen");
+            eprintln!(
+                "sloprobe: cannot listen on {address}: {error}\n    free that port, or choose another with --listen or daemon.listen"
+            );
             return Ok(ExitCode::from(MISUSED));
         }
     };
@@ -51,12 +55,21 @@ pub(super) async fn run(args: RunArgs) -> Result<ExitCode> {
     let daemon = Daemon::new(plan)?;
     tracing::info!(targets, "metrics at http://{}/metrics", listener.local_addr()?);
 
-    let mut second = None;
+    let (ask, asked) = oneshot::channel();
     let shutdown = async {
-        signals.next().await;
-        tracing::info!("ending: no new probes, at most {DRAIN:?} for those under way");
-        second = Some(signals);
+        let _ = asked.await;
     };
-    daemon.run(listener, shutdown, DRAIN).await?;
+    let mut running = pin!(daemon.run(listener, shutdown, DRAIN));
+    tokio::select! {
+        ended = &mut running => ended?,
+        () = signals.next() => {
+            tracing::info!("ending: no new probes, at most {DRAIN:?} for those under way");
+            let _ = ask.send(());
+            tokio::select! {
+                ended = &mut running => ended?,
+                () = signals.next() => tracing::warn!("asked again: ending at once"),
+            }
+        }
+    }
     Ok(ExitCode::SUCCESS)
 }

@@ -22,7 +22,14 @@ impl Table {
     pub(super) fn lines(&self) -> Vec<String> {
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
         let widths: Vec<usize> = (0..columns)
-            .map(|c| self.rows.iter().filter_map(|row| row.get(c)).map(|cell| cell.chars().count()).max().unwrap_or(0))
+            .map(|c| {
+                self.rows
+                    .iter()
+                    .filter_map(|row| row.get(c))
+                    .map(|cell| cell.chars().count())
+                    .max()
+                    .unwrap_or(0)
+            })
             .collect();
         self.rows.iter().map(|row| self.line(row, &widths)).collect()
     }
@@ -86,7 +93,10 @@ mod tests {
         let shown = |micros| time(Some(Duration::from_micros(micros)));
         assert_eq!(
             [3, 999, 1000, 9_994, 99_940, 123_456, 999_499, 999_500, 12_340_000, 250_000_000].map(shown),
-            ["3 µs", "999 µs", "1.00 ms", "9.99 ms", "99.9 ms", "123 ms", "999 ms", "1.00 s", "12.3 s", "250 s"]
+            [
+                "3 µs", "999 µs", "1.00 ms", "9.99 ms", "99.9 ms", "123 ms", "999 ms", "1.00 s", "12.3 s",
+                "250 s"
+            ]
         );
         assert_eq!(time(None), "-");
     }

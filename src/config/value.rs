@@ -120,9 +120,6 @@ pub(super) fn url(node: &Node<'_>) -> Option<Url> {
         node.refuse("contains what looks like a key in its query", secret)
     } else if url.fragment().is_some() {
         node.refuse("contains a fragment", "leave off the # and what follows it")
-    } else if url.path().trim_end_matches('/').ends_with("/completions") {
-        let remedy = "leave off /chat/completions or /completions: api says which of them is asked";
-        node.refuse("is the address of one operation", remedy)
     } else {
         Some(url)
     }
