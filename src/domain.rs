@@ -2,6 +2,8 @@
 
 pub mod clock;
 pub mod failure;
+#[cfg(test)]
+pub(crate) mod fixture;
 pub mod prompt;
 pub mod report;
 pub mod sample;

@@ -20,6 +20,9 @@ const KEPT_AT_MOST: usize = 4096;
 /// Three significant digits: within 0.1 %.
 const DIGITS: u8 = 3;
 
+/// No wait is longer than an hour; the bound keeps a histogram small whatever a clock does.
+const LONGEST_MICROS: u64 = 2 * 3600 * 1_000_000;
+
 #[derive(Debug, Default)]
 pub struct Recent {
     places: HashMap<(Arc<str>, Arc<str>), VecDeque<Kept>>,
@@ -118,9 +121,9 @@ impl Quantiles {
 fn collect(values: impl Iterator<Item = (Duration, u64)>) -> Histogram<u64> {
     let mut histogram = empty();
     for (value, count) in values {
-        // An auto-resizing histogram takes any value; 0 is below what it can tell from nothing.
-        let micros = u64::try_from(value.as_micros()).unwrap_or(u64::MAX).max(1);
-        histogram.saturating_record_n(micros, count);
+        // A histogram cannot tell 0 from 1, and an hour is the longest wait there is.
+        let micros = (value.as_micros() as u64).clamp(1, LONGEST_MICROS);
+        histogram.record_n(micros, count).expect("an auto-resizing histogram takes any value");
     }
     histogram
 }
@@ -150,4 +153,75 @@ fn unpack<'a>(packed: impl Iterator<Item = &'a [u8]>) -> Histogram<u64> {
 
 fn empty() -> Histogram<u64> {
     Histogram::new(DIGITS).expect("three digits are within what HDR histograms offer")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::sample::Itl;
+    use crate::domain::{Failure, fixture};
+
+    const MS: Duration = Duration::from_millis(1);
+
+    fn close(value: Duration, expected: Duration) -> bool {
+        (value.as_secs_f64() / expected.as_secs_f64() - 1.0).abs() < 0.001
+    }
+
+    #[test]
+    fn quantiles_are_exact_to_a_thousandth_over_any_window() {
+        let target = fixture::target("t", &["w"]);
+        let start = Instant::now();
+        let mut recent = Recent::default();
+        for second in 1..=1000_u32 {
+            let sample = Sample {
+                ttft: Some(MS * second),
+                itl: vec![Itl { per_token: MS * second, tokens: 3 }],
+                ..Sample::default()
+            };
+            recent.add(&fixture::report(&target, sample, None), start + second * 1000 * MS);
+        }
+        let workload = &target.mix[0].workload;
+        let window = recent.window(&target, workload, start + 501 * 1000 * MS);
+        assert_eq!((window.probes, window.failures), (500, 0));
+        for quantiles in [window.ttft.unwrap(), window.itl.unwrap()] {
+            assert!(close(quantiles.p50, 750 * MS), "{quantiles:?}");
+            assert!(close(quantiles.p99, 995 * MS), "{quantiles:?}");
+            assert!(close(quantiles.max, 1000 * MS), "{quantiles:?}");
+        }
+        assert_eq!(window.tpot, None);
+    }
+
+    #[test]
+    fn failures_count_and_leave_the_quantiles_alone() {
+        let target = fixture::target("t", &["w"]);
+        let now = Instant::now();
+        let mut recent = Recent::default();
+        let sample = Sample { ttft: Some(MS), ..Sample::default() };
+        let fault = Failure::Truncated.because("cut");
+        recent.add(&fixture::report(&target, sample, Some(fault)), now);
+        let window = recent.window(&target, &target.mix[0].workload, now);
+        assert_eq!((window.probes, window.failures, window.ttft), (1, 1, None));
+    }
+
+    #[test]
+    fn what_is_kept_is_bounded_in_time_and_number() {
+        let target = fixture::target("t", &["w"]);
+        let start = Instant::now();
+        let mut recent = Recent::default();
+        let report = fixture::report(&target, Sample::default(), None);
+        for _ in 0..KEPT_AT_MOST + 10 {
+            recent.add(&report, start);
+        }
+        let kept = |recent: &Recent| recent.window(&target, &target.mix[0].workload, start).probes;
+        assert_eq!(kept(&recent), KEPT_AT_MOST);
+        recent.add(&report, start + KEPT_FOR + MS);
+        assert_eq!(kept(&recent), 1);
+    }
+
+    #[test]
+    fn the_gaps_of_a_long_answer_are_kept_in_little_room() {
+        let itl = (0..1500).map(|i| Itl { per_token: MS * 20 + MS / 1000 * (i * 7 % 4000), tokens: 1 });
+        let sample = Sample { itl: itl.collect(), ..Sample::default() };
+        assert!(pack(&sample).len() < 3000, "{}", pack(&sample).len());
+    }
 }

@@ -150,21 +150,9 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::fixture::workload;
 
     const HOUR: Duration = Duration::from_secs(3600);
-
-    fn workload(tokens: u32) -> Workload {
-        Workload {
-            name: "w".into(),
-            kind: crate::domain::Kind::Chat,
-            input_tokens: tokens / 2,
-            output_tokens: tokens / 2,
-            language: crate::domain::Language::En,
-            cache: crate::domain::Cache::Cold,
-            exact_output: false,
-            timeouts: crate::domain::Timeouts::default(),
-        }
-    }
 
     fn guard(house: &House, in_flight: usize, tokens_per_hour: Option<u64>, now: Instant) -> Guard {
         let own = House::new(Limits { in_flight, tokens_per_hour }, 100, now);
@@ -179,11 +167,11 @@ mod tests {
     fn a_target_never_has_more_under_way_than_it_may() {
         let now = Instant::now();
         let guard = guard(&wide_open(now), 2, None, now);
-        let first = guard.admit(now, &workload(100)).unwrap();
-        let _second = guard.admit(now, &workload(100)).unwrap();
-        assert_eq!(guard.admit(now, &workload(100)).unwrap_err(), Skip::InFlight);
+        let first = guard.admit(now, &workload("w")).unwrap();
+        let _second = guard.admit(now, &workload("w")).unwrap();
+        assert_eq!(guard.admit(now, &workload("w")).unwrap_err(), Skip::InFlight);
         drop(first);
-        assert!(guard.admit(now, &workload(100)).is_ok());
+        assert!(guard.admit(now, &workload("w")).is_ok());
     }
 
     #[test]
@@ -191,8 +179,8 @@ mod tests {
         let now = Instant::now();
         let house = House::new(Limits { in_flight: 1, tokens_per_hour: None }, 100, now);
         let (one, other) = (guard(&house, 5, None, now), guard(&house, 5, None, now));
-        let _held = one.admit(now, &workload(100)).unwrap();
-        assert_eq!(other.admit(now, &workload(100)).unwrap_err(), Skip::InFlight);
+        let _held = one.admit(now, &workload("w")).unwrap();
+        assert_eq!(other.admit(now, &workload("w")).unwrap_err(), Skip::InFlight);
     }
 
     #[test]
@@ -200,7 +188,7 @@ mod tests {
         let start = Instant::now();
         let guard = guard(&wide_open(start), 5, Some(6000), start);
         let admitted: Vec<u64> = (0..7200)
-            .filter(|&s| guard.admit(start + Duration::from_secs(s), &workload(100)).is_ok())
+            .filter(|&s| guard.admit(start + Duration::from_secs(s), &workload("w")).is_ok())
             .collect();
         for from in 0..3600 {
             let in_hour = admitted.iter().filter(|&&s| s >= from && s < from + 3600).count();
@@ -216,7 +204,7 @@ mod tests {
         let start = Instant::now();
         let guard = guard(&wide_open(start), 5, Some(60), start);
         for hour in 0..5 {
-            assert_eq!(guard.admit(start + HOUR * hour, &workload(100)).unwrap_err(), Skip::Budget);
+            assert_eq!(guard.admit(start + HOUR * hour, &workload("w")).unwrap_err(), Skip::Budget);
         }
     }
 
@@ -225,7 +213,7 @@ mod tests {
         let now = Instant::now();
         let mut guard = guard(&wide_open(now), 5, None, now);
         guard.close();
-        assert_eq!(guard.admit(now, &workload(100)).unwrap_err(), Skip::Shutdown);
+        assert_eq!(guard.admit(now, &workload("w")).unwrap_err(), Skip::Shutdown);
     }
 
     #[test]
@@ -233,7 +221,7 @@ mod tests {
         let now = Instant::now();
         let guard = guard(&wide_open(now), 5, None, now);
         *lock(&guard.back_off) = Some(now + Duration::from_secs(30));
-        let after = |s| guard.admit(now + Duration::from_secs(s), &workload(100)).map(|_| ());
+        let after = |s| guard.admit(now + Duration::from_secs(s), &workload("w")).map(|_| ());
         assert_eq!(after(29), Err(Skip::BackOff));
         assert_eq!(after(30), Ok(()));
     }

@@ -1,0 +1,58 @@
+//! Values for unit tests: a target, a workload and reports about them.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use tokio::time::Instant;
+use url::Url;
+
+use super::*;
+
+pub(crate) fn workload(name: &str) -> Arc<Workload> {
+    Arc::new(Workload {
+        name: name.into(),
+        kind: Kind::Chat,
+        input_tokens: 50,
+        output_tokens: 50,
+        language: Language::En,
+        cache: Cache::Cold,
+        exact_output: false,
+        timeouts: Timeouts::default(),
+    })
+}
+
+pub(crate) fn target(name: &str, workloads: &[&str]) -> Arc<Target> {
+    Arc::new(Target {
+        name: name.into(),
+        url: Url::parse("http://127.0.0.1:1").unwrap(),
+        api: Api::OpenAiChat,
+        model: "tiny".into(),
+        api_key: None,
+        engine: Engine::Auto,
+        headers: Vec::new(),
+        labels: std::collections::BTreeMap::new(),
+        connection: Connection::Reuse,
+        rate: Rate { interval: Duration::from_secs(10) },
+        mix: workloads.iter().map(|name| Share { workload: workload(name), weight: 1 }).collect(),
+        in_flight: 16,
+        tokens_per_hour: None,
+    })
+}
+
+/// A report about the first workload of a target.
+pub(crate) fn report(target: &Arc<Target>, sample: Sample, fault: Option<Fault>) -> Report {
+    let now = Instant::now();
+    Report {
+        target: Arc::clone(target),
+        workload: Arc::clone(&target.mix[0].workload),
+        wall: SystemTime::UNIX_EPOCH,
+        seed: 1,
+        timeline: Timeline::new(now, now),
+        sample,
+        tokens: Tokens { prompt: Some(10), output: Some(20), ..Tokens::default() },
+        verdict: fault.is_none().then_some(Verdict::Unchecked),
+        fault,
+        suspect: false,
+        retry_after: None,
+    }
+}
