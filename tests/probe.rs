@@ -1,0 +1,224 @@
+//! One probe against a server that follows a script, over real sockets.
+
+mod support;
+
+use std::time::Duration;
+
+use sloprobe::domain::{Failure, Report, Sample};
+use support::{
+    FINISH, Prober, QUICK, ROLE, Server, Step, answer, end, event, head, ms, plan, probe_script, text,
+};
+
+fn failure(report: &Report) -> Option<Failure> {
+    report.fault.as_ref().map(|fault| fault.failure)
+}
+
+/// Gaps per token in milliseconds, one entry per token, sorted.
+fn gaps(sample: &Sample) -> Vec<f64> {
+    let mut gaps: Vec<f64> = sample
+        .itl
+        .iter()
+        .flat_map(|gap| std::iter::repeat_n(gap.per_token.as_secs_f64() * 1e3, gap.tokens as usize))
+        .collect();
+    gaps.sort_by(f64::total_cmp);
+    gaps
+}
+
+/// Between what the script says and what a loaded machine may add to it.
+fn about(measured: Option<Duration>, expected: Duration) -> bool {
+    measured.is_some_and(|m| m > expected.mul_f64(0.8) && m < expected + ms(80))
+}
+
+#[tokio::test]
+async fn a_role_chunk_sent_at_once_changes_ttft_by_nothing() {
+    let script = vec![
+        head(),
+        Step::Send(event(ROLE)),
+        Step::At(ms(200)),
+        Step::Send(text("a")),
+        Step::At(ms(240)),
+        Step::Send(text("b")),
+        end(2),
+    ];
+    let report = probe_script(script).await;
+    assert_eq!(report.fault, None);
+    assert!(about(report.sample.ttft, ms(200)), "{:?}", report.sample.ttft);
+    assert!(about(report.sample.wait, ms(0)), "{:?}", report.sample.wait);
+    assert_eq!((report.tokens.prompt, report.tokens.output), (Some(9), Some(2)));
+}
+
+#[tokio::test]
+async fn a_stall_shows_as_a_stall_and_nowhere_else() {
+    let mut script = vec![head()];
+    for token in 0..20_u64 {
+        let stall = if token >= 10 { 300 } else { 0 };
+        script.extend([Step::At(ms(50 + 10 * token + stall)), Step::Send(text("x"))]);
+    }
+    script.push(end(20));
+    let report = probe_script(script).await;
+    assert_eq!(report.fault, None);
+    assert!(about(report.sample.ttft, ms(50)), "{:?}", report.sample.ttft);
+    assert!(about(report.sample.stall, ms(310)), "{:?}", report.sample.stall);
+    let gaps = gaps(&report.sample);
+    assert_eq!(gaps.len(), 19);
+    assert!((5.0..30.0).contains(&gaps[9]), "{gaps:?}");
+}
+
+#[tokio::test]
+async fn four_tokens_in_a_chunk_or_four_events_in_a_write_never_give_a_zero() {
+    for piece in [text("a b c d"), text("a").repeat(4)] {
+        let mut script = vec![head()];
+        for burst in 0..6_u64 {
+            script.extend([Step::At(ms(50 + 40 * burst)), Step::Send(piece.clone())]);
+        }
+        script.push(end(24));
+        let report = probe_script(script).await;
+        assert_eq!(report.fault, None);
+        let gaps = gaps(&report.sample);
+        assert_eq!(gaps.len(), 20, "{gaps:?}");
+        assert!(gaps[0] > 1.0, "{gaps:?}");
+        assert!((5.0..20.0).contains(&gaps[10]), "{gaps:?}");
+    }
+}
+
+#[tokio::test]
+async fn every_status_and_body_that_is_no_stream_is_one_failure() {
+    let html = "<html><body>Bad gateway</body></html>";
+    let cases = [
+        (answer("401 Unauthorized", "", r#"{"error":"Unauthorized"}"#), Failure::Auth, "Unauthorized"),
+        (
+            answer("429 Too Many Requests", "retry-after: 7\r\n", "slow down"),
+            Failure::RateLimited,
+            "slow down",
+        ),
+        (answer("503 Busy", "retry-after: 1\r\n", ""), Failure::RateLimited, "HTTP 503"),
+        (answer("503 Busy", "", ""), Failure::ServerError, "HTTP 503"),
+        (
+            answer("404 Not Found", "", r#"{"error":{"message":"no such model"}}"#),
+            Failure::Rejected,
+            "no such model",
+        ),
+        (
+            answer("302 Found", "location: http://127.0.0.1:9/elsewhere\r\n", ""),
+            Failure::Rejected,
+            "/elsewhere",
+        ),
+        (answer("500 Oops", "", "boom"), Failure::ServerError, "boom"),
+        (answer("200 OK", "content-type: text/html\r\n", html), Failure::Malformed, "Bad gateway"),
+        (answer("200 OK", "", ""), Failure::Truncated, "ended before"),
+        (answer("200 OK", "", r#"{"error":{"message":"overloaded"}}"#), Failure::InBand, "overloaded"),
+        (vec![Step::Close], Failure::Truncated, "no answer"),
+        (vec![Step::Send("SSH-2.0-OpenSSH_9.2\r\n".into()), Step::Close], Failure::Malformed, ""),
+    ];
+    for (script, expected, says) in cases {
+        let shown = format!("{script:?}");
+        let report = probe_script(script).await;
+        let fault = report.fault.expect(&shown);
+        assert_eq!(fault.failure, expected, "{shown}: {}", fault.detail);
+        assert!(fault.detail.contains(says), "{shown}: {}", fault.detail);
+        assert_eq!(report.verdict, None);
+    }
+}
+
+#[tokio::test]
+async fn a_stream_that_goes_wrong_is_one_failure() {
+    let error = r#"{"error":{"message":"engine died","code":500}}"#;
+    let cases: Vec<(Vec<Step>, Failure)> = vec![
+        (vec![head(), Step::Send(text("a")), Step::Close], Failure::Truncated),
+        (vec![head(), Step::Send(text("a") + "0\r\n\r\n")], Failure::Truncated),
+        (vec![head(), Step::Send(text("a") + "zz\r\n")], Failure::Malformed),
+        (vec![head(), Step::Send(text("a") + &event("{{{"))], Failure::Malformed),
+        (vec![head(), Step::Send(event(error) + &event("[DONE]") + "0\r\n\r\n")], Failure::InBand),
+        (vec![head(), Step::Send(event(FINISH) + &event("[DONE]") + "0\r\n\r\n")], Failure::Empty),
+        (vec![Step::Hang], Failure::TimeoutFirstToken),
+        (vec![head(), Step::Send(event(ROLE)), Step::Hang], Failure::TimeoutFirstToken),
+        (vec![head(), Step::Send(text("a")), Step::Hang], Failure::TimeoutStall),
+    ];
+    for (script, expected) in cases {
+        let shown = format!("{script:?}");
+        let report = probe_script(script).await;
+        assert_eq!(failure(&report), Some(expected), "{shown}: {:?}", report.fault);
+        assert!(report.sample.latency.is_some_and(|l| l < ms(2500)), "{shown}");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_drips_for_ever_ends_at_the_total_timeout() {
+    let mut script = vec![head()];
+    script.extend((1..40).flat_map(|n| [Step::At(ms(50 * n)), Step::Send(text("x"))]));
+    let server = Server::start(script).await;
+    let url = format!("http://{}", server.address);
+    let timeouts = "connect = '500ms'\nfirst_token = '500ms'\nstall = '500ms'\ntotal = '800ms'";
+    let report = Prober::new(plan(&url, "", timeouts)).probe().await;
+    assert_eq!(failure(&report), Some(Failure::TimeoutTotal));
+    assert!(about(report.sample.latency, ms(800)), "{:?}", report.sample.latency);
+}
+
+#[tokio::test]
+async fn comments_keep_a_connection_busy_but_are_no_tokens() {
+    let comment = ": keep-alive\n\n";
+    let chunk = format!("{:x}\r\n{comment}\r\n", comment.len());
+    let mut script = vec![head()];
+    script.extend((1..60).flat_map(|n| [Step::At(ms(50 * n)), Step::Send(chunk.clone())]));
+    let report = probe_script(script).await;
+    assert_eq!(failure(&report), Some(Failure::TimeoutFirstToken));
+}
+
+#[tokio::test]
+async fn a_finished_answer_on_a_held_connection_is_a_success() {
+    let script = vec![head(), Step::Send(text("a") + &text("b") + &event(FINISH)), Step::Hang];
+    let report = probe_script(script).await;
+    assert_eq!(report.fault, None);
+    assert!(report.sample.latency.is_some_and(|l| l < ms(500)), "{:?}", report.sample.latency);
+}
+
+#[tokio::test]
+async fn what_cannot_be_reached_is_named_by_the_step_that_failed() {
+    let closed = {
+        let server = Server::start(vec![]).await;
+        server.address
+    };
+    let plain = Server::start(answer("200 OK", "", "")).await;
+    let long_name = "n".repeat(70);
+    for (url, expected) in [
+        (format!("http://{closed}"), Failure::Connect),
+        (format!("https://{}", plain.address), Failure::Tls),
+        (format!("http://{long_name}.test"), Failure::Dns),
+    ] {
+        let report = Prober::new(plan(&url, "", QUICK)).probe().await;
+        assert_eq!(failure(&report), Some(expected), "{url}: {:?}", report.fault);
+        assert_eq!(report.sample.ttft, None);
+    }
+}
+
+#[tokio::test]
+async fn a_connection_is_used_again_unless_fresh_ones_are_wanted() {
+    for (more, connections) in [("connection = 'reuse'", 1), ("connection = 'fresh'", 3)] {
+        let server = Server::start(vec![head(), Step::Send(text("a")), end(1)]).await;
+        let prober = Prober::new(plan(&format!("http://{}", server.address), more, QUICK));
+        let mut connects = Vec::new();
+        for _ in 0..3 {
+            let report = prober.probe().await;
+            assert_eq!(report.fault, None);
+            connects.push(report.sample.connect.is_some());
+        }
+        assert_eq!(server.connections(), connections, "{more}");
+        assert_eq!(connects, [true, connections > 1, connections > 1], "{more}");
+    }
+}
+
+#[tokio::test]
+async fn the_request_is_as_configured_and_the_key_stays_secret() {
+    let echo = r#"{"error":{"message":"Incorrect key provided: sk-very-secret"}}"#;
+    let server = Server::start(answer("401 Unauthorized", "", echo)).await;
+    let more = "api_key = { env = 'TEST_KEY' }\nheaders = { x-team = 'sre' }";
+    let report = Prober::new(plan(&format!("http://{}/v1/", server.address), more, QUICK)).probe().await;
+    let request = server.requests().remove(0);
+    assert!(request.starts_with("POST /v1/chat/completions HTTP/1.1\r\n"), "{request}");
+    assert!(request.contains("authorization: Bearer sk-very-secret\r\n"), "{request}");
+    assert!(request.contains("x-team: sre\r\n"), "{request}");
+    assert!(request.contains("content-type: application/json\r\n"), "{request}");
+    assert!(request.contains(r#""stream_options":{"include_usage":true}"#), "{request}");
+    assert_eq!(report.fault.as_ref().unwrap().detail, "HTTP 401: Incorrect key provided: [redacted]");
+    assert!(!format!("{report:?}").contains("sk-very-secret"));
+}
