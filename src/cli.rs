@@ -1,9 +1,11 @@
 //! The command line: one file per command.
 
 mod check;
+mod demo;
 mod once;
 mod run;
 mod signals;
+mod simulate;
 mod table;
 
 use std::io::IsTerminal as _;
@@ -28,8 +30,9 @@ pub struct Cli {
     command: Command,
 
     /// How much to log: a level, or directives such as "warn,sloprobe::schedule=debug"
-    #[arg(long, global = true, env = "SLOPROBE_LOG", default_value = "info", value_name = "FILTER")]
-    log: String,
+    /// [default: info; error in the demo]
+    #[arg(long, global = true, env = "SLOPROBE_LOG", value_name = "FILTER", verbatim_doc_comment)]
+    log: Option<String>,
 
     /// How to write log lines
     #[arg(long, global = true, value_enum, default_value_t = LogFormat::Text)]
@@ -50,6 +53,8 @@ enum Command {
     Run(run::RunArgs),
     Once(once::OnceArgs),
     Check(check::CheckArgs),
+    Simulate(simulate::SimulateArgs),
+    Demo(demo::DemoArgs),
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -77,17 +82,19 @@ impl ConfigArgs {
 }
 
 pub async fn run(cli: Cli) -> ExitCode {
-    if let Err(error) = start_logging(&cli.log, cli.log_format) {
-        eprintln!(
-            "--log {:?}: {error}\n    write a level (error, warn, info, debug, trace) or directives",
-            cli.log
-        );
+    // Log lines would tear the demo's table apart.
+    let quiet = if matches!(cli.command, Command::Demo(_)) { "error" } else { "info" };
+    let filter = cli.log.as_deref().unwrap_or(quiet);
+    if let Err(error) = start_logging(filter, cli.log_format) {
+        eprintln!("--log {filter:?}: {error}\n    write a level (error, warn, info, debug, trace) or directives");
         return ExitCode::from(MISUSED);
     }
     let outcome = match cli.command {
         Command::Run(args) => run::run(args).await,
         Command::Once(args) => once::run(args).await,
         Command::Check(args) => Ok(check::run(&args)),
+        Command::Simulate(args) => simulate::run(args).await,
+        Command::Demo(args) => demo::run(args).await,
     };
     outcome.unwrap_or_else(|error| {
         eprintln!("sloprobe: {error:#}");
