@@ -2,3 +2,8 @@
 
 pub mod config;
 pub mod domain;
+pub mod simulate;
+
+pub mod cli {
+    pub mod simulate;
+}
