@@ -74,7 +74,7 @@ impl Driver {
     pub async fn run(mut self) {
         loop {
             self.engine.set_slowdown(self.control.slowdown());
-            let flow = match self.engine.next() {
+            let flow = match self.engine.next_step() {
                 Next::Idle => self.wait_for_command(None).await,
                 Next::WaitUntil(until) => self.wait_for_command(Some(until)).await,
                 Next::Step(step) => self.play(step).await,

@@ -87,6 +87,11 @@ impl Spread {
         self.sorted.len()
     }
 
+    /// How many exceed a bound.
+    pub fn count_longer_than(&self, bound: Duration) -> usize {
+        self.sorted.len() - self.sorted.partition_point(|value| *value <= bound)
+    }
+
     /// The mean in seconds, 0 of nothing.
     pub fn mean(&self) -> f64 {
         let sum: f64 = self.sorted.iter().map(Duration::as_secs_f64).sum();
@@ -149,7 +154,7 @@ impl Load {
         let mut run = Run::new(self, settings);
         run.submit_next(self.at_a_time.min(self.requests), Duration::ZERO);
         loop {
-            match run.engine.next() {
+            match run.engine.next_step() {
                 Next::Idle => break,
                 Next::WaitUntil(until) => run.engine.advance(until),
                 Next::Step(step) => {

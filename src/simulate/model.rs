@@ -1,7 +1,7 @@
 //! A model of continuous batching on virtual time: no clock, no I/O, the same answer for the same seed.
 //!
 //! Time is a [`Duration`] since the engine's beginning. The caller submits requests, asks for the
-//! [`next`](Engine::next) step and plays its tokens at the times they carry.
+//! [next step](Engine::next_step) and plays its tokens at the times they carry.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -163,7 +163,7 @@ impl Engine {
     }
 
     /// The next step, or how long there is none.
-    pub fn next(&mut self) -> Next {
+    pub fn next_step(&mut self) -> Next {
         let mut step = Step { end: self.now, given_up: self.expire(), ..Step::default() };
         self.release(&mut step.tokens);
         let work = self.plan();
@@ -219,9 +219,14 @@ impl Engine {
                     prefixes.insert(&sequence.prefix);
                 }
             }
-            let natural = now.saturating_sub(sequence.arrived) + self.settings.front_end;
-            let due = sequence.arrived + natural.mul_f64(sequence.first_token_factor);
-            if sequence.produced == 0 && due > now {
+            let due = if sequence.produced == 0 {
+                let outside = self.settings.front_end.mul_f64(0.5 + self.random.rand_float());
+                let natural = now.saturating_sub(sequence.arrived) + outside;
+                sequence.arrived + natural.mul_f64(sequence.first_token_factor)
+            } else {
+                now
+            };
+            if due > now {
                 sequence.held_until = Some(due);
                 sequence.token_held = true;
             } else {

@@ -122,7 +122,7 @@ impl Profile {
             Self::Qwen2With500m => (200.0, 0.3, 1024),
             Self::Qwen15With7b => (240.0, 0.1, 1024),
             Self::Qwen2With7bT4 | Self::Qwen2With7bXinference => (300.0, 0.27, 1024),
-            Self::Qwen2With72bLong => (4915.0, 0.35, 16_384),
+            Self::Qwen2With72bLong => (4915.0, 0.4, 16_384),
             Self::SusChat34b => (650.0, 0.05, 705),
         };
         Lengths::Skewed { mean, sigma, from: 4, to }
@@ -131,41 +131,43 @@ impl Profile {
     /// Limits and costs.
     pub fn engine(self) -> EngineSettings {
         match self {
-            Self::Default => healthy(ms(13.0), ms(28.0), us(60.0)),
+            Self::Default => healthy(ms(17.0), ms(28.0), us(60.0)),
             Self::Fast => healthy(ms(5.5), ms(12.0), us(12.0)),
-            Self::MindieAtb => mindie(ms(25.4), ms(36.0), ms(12.0)),
+            Self::MindieAtb => mindie(ms(25.4), ms(8.5), ms(27.0), tail(0.0006, 40.0, 1.2)),
             Self::MindiePrefill1 => EngineSettings {
                 max_prefills_per_step: Some(1),
                 memory: Memory::ReserveAnswer,
                 kv_tokens: 3000,
-                ..mindie(ms(24.6), ms(48.0), ms(12.0))
+                jitter: Jitter { spread: 0.1, ..tail(0.014, 16.0, 2.2) },
+                ..mindie(ms(26.0), ms(29.5), ms(28.0), Jitter::NONE)
             },
-            Self::MindiePrefill50 => {
-                EngineSettings { max_prefills_per_step: Some(50), ..mindie(ms(27.4), ms(60.0), ms(20.0)) }
-            }
+            Self::MindiePrefill50 => EngineSettings {
+                max_prefills_per_step: Some(50),
+                ..mindie(ms(27.7), ms(0.0), ms(65.0), tail(0.0035, 45.0, 2.0))
+            },
             Self::Qwen25With72b => qwen25_72b(),
             Self::Qwen2With500m => EngineSettings {
-                max_num_batched_tokens: 8192,
+                max_num_batched_tokens: 4096,
                 cost: StepCost {
                     chunking: ms(12.0),
-                    per_prefill_token: us(70.0),
+                    per_prefill_token: us(75.0),
                     ..StepCost::flat(ms(12.0), us(130.0))
                 },
                 ..plain()
             },
             Self::Qwen15With7b => EngineSettings {
                 chunked_prefill: false,
-                max_num_seqs: 1024,
-                cost: StepCost { per_prefill_token: us(5.0), ..StepCost::flat(ms(12.3), us(90.0)) },
+                max_num_seqs: 200,
+                cost: StepCost { per_prefill_token: us(5.0), ..StepCost::flat(ms(12.4), us(71.0)) },
                 ..plain()
             },
             Self::Qwen2With7bT4 => t4(ms(5.0)),
-            Self::Qwen2With7bXinference => t4(ms(11.0)),
+            Self::Qwen2With7bXinference => t4(ms(13.5)),
             Self::Qwen2With72bLong => EngineSettings {
                 chunked_prefill: false,
                 max_num_batched_tokens: 32_768,
                 time_limit: Some(Duration::from_secs(600)),
-                cost: StepCost { per_prefill_token: us(300.0), ..StepCost::flat(ms(40.0), us(700.0)) },
+                cost: StepCost { per_prefill_token: us(300.0), ..StepCost::flat(ms(39.3), us(790.0)) },
                 ..plain()
             },
             Self::SusChat34b => EngineSettings {
@@ -245,20 +247,19 @@ fn healthy(base: Duration, prefill_step: Duration, per_prefill_token: Duration) 
     }
 }
 
-fn mindie(base: Duration, prefill_step: Duration, front_end: Duration) -> EngineSettings {
+fn mindie(base: Duration, prefill_step: Duration, front_end: Duration, jitter: Jitter) -> EngineSettings {
     EngineSettings {
         chunked_prefill: false,
         front_end,
         cost: StepCost { prefill_step, per_prefill_token: us(50.0), ..StepCost::flat(base, us(80.0)) },
-        jitter: Jitter {
-            spread: 0.04,
-            tail_share: 0.012,
-            tail_from: ms(15.0),
-            tail_to: ms(800.0),
-            tail_power: 1.6,
-        },
+        jitter,
         ..plain()
     }
+}
+
+/// A share of steps hiccups by this many milliseconds or more, the longer the rarer.
+fn tail(share: f64, from_ms: f64, power: f64) -> Jitter {
+    Jitter { spread: 0.055, tail_share: share, tail_from: ms(from_ms), tail_to: ms(800.0), tail_power: power }
 }
 
 /// Fitted to all rows of the published budget series at once; the budget alone differs between them.

@@ -48,7 +48,7 @@ fn next_token_bytes(text: &str, cjk_run: &mut usize) -> Option<usize> {
         return Some(text.chars().take(wanted).take_while(|&c| is_cjk(c)).map(char::len_utf8).sum());
     }
     *cjk_run = 0;
-    let space = if first == ' ' { 1 } else { 0 };
+    let space = usize::from(first == ' ');
     let word: usize = text[space..]
         .chars()
         .take(WORD_PIECE_CHARS)
@@ -112,12 +112,51 @@ const OBJECTS: &[&str] = &[
 ];
 const LINKS: &[&str] =
     &["because", "while", "so that", "although", "and then", "even when", "after which", "unless", "before"];
-const CHINESE: &[&str] = &[
-    "首先", "我们", "需要", "了解", "这个", "问题", "的", "背景", "，", "然后", "再", "考虑", "不同", "方法",
-    "之间", "关系", "。", "例如", "系统", "可以", "提供", "更", "稳定", "服务", "，", "同时", "降低", "成本",
-    "。", "此外", "用户", "也", "能够", "获得", "良好", "体验", "。", "因此", "建议", "根据", "实际", "情况",
-    "进行", "调整", "，", "并且", "持续", "观察", "结果", "。",
+const CHINESE_SUBJECTS: &[&str] = &[
+    "我们",
+    "这个系统",
+    "新的方法",
+    "每位用户",
+    "研究团队",
+    "城市",
+    "老师",
+    "整个过程",
+    "市场",
+    "这种设计",
+    "河流",
+    "数据",
+    "第一个版本",
+    "大家",
 ];
+const CHINESE_VERBS: &[&str] = &[
+    "需要",
+    "可以改善",
+    "逐步说明",
+    "影响着",
+    "保持",
+    "重新考虑",
+    "支持",
+    "带来",
+    "提供",
+    "记录了",
+    "比较",
+    "取决于",
+];
+const CHINESE_OBJECTS: &[&str] = &[
+    "稳定的服务",
+    "不同的看法",
+    "更清楚的规则",
+    "日常工作",
+    "长期的结果",
+    "实际情况",
+    "许多细节",
+    "良好的体验",
+    "合理的成本",
+    "下一步计划",
+    "简单的工具",
+    "可靠的证据",
+];
+const CHINESE_LINKS: &[&str] = &["，因此", "，同时", "，但是", "，并且", "，因为", "，所以"];
 
 /// Writes an answer token by token, the same for the same seed.
 #[derive(Debug)]
@@ -150,30 +189,44 @@ impl Writer {
     }
 
     fn compose_sentence(&mut self) {
-        if self.chinese {
-            let start = self.random.rand_range(0..CHINESE.len() as u64) as usize;
-            let count = 5 + self.random.rand_range(0..12) as usize;
-            let words = CHINESE.iter().cycle().skip(start).take(count);
-            self.ahead = words.map(|&word| word.to_owned()).collect();
-            self.ahead.reverse();
-            return;
+        let sentence = if self.chinese { self.chinese_sentence() } else { self.english_sentence() };
+        self.ahead = tokens(&sentence).map(str::to_owned).collect();
+        self.ahead.reverse();
+    }
+
+    fn chinese_sentence(&mut self) -> String {
+        let mut sentence = String::new();
+        for clause in 0..=self.random.rand_range(0..3) {
+            if clause > 0 {
+                sentence.push_str(self.pick(CHINESE_LINKS));
+            }
+            for words in [CHINESE_SUBJECTS, CHINESE_VERBS, CHINESE_OBJECTS] {
+                sentence.push_str(self.pick(words));
+            }
         }
+        sentence.push('。');
+        sentence
+    }
+
+    fn english_sentence(&mut self) -> String {
         let mut sentence = String::from(" ");
         let opening = self.pick(SUBJECTS);
         sentence.push_str(&opening[..1].to_uppercase());
         sentence.push_str(&opening[1..]);
-        let clauses = 1 + self.random.rand_range(0..3);
-        for clause in 0..clauses {
+        for clause in 0..=self.random.rand_range(0..3) {
             if clause > 0 {
-                let (link, subject) = (self.pick(LINKS), self.pick(SUBJECTS));
-                sentence.push_str(&format!(" {link} {subject}"));
+                for words in [LINKS, SUBJECTS] {
+                    sentence.push(' ');
+                    sentence.push_str(self.pick(words));
+                }
             }
-            let (verb, object) = (self.pick(VERBS), self.pick(OBJECTS));
-            sentence.push_str(&format!(" {verb} {object}"));
+            for words in [VERBS, OBJECTS] {
+                sentence.push(' ');
+                sentence.push_str(self.pick(words));
+            }
         }
         sentence.push('.');
-        self.ahead = tokens(&sentence).map(str::to_owned).collect();
-        self.ahead.reverse();
+        sentence
     }
 
     fn pick(&mut self, words: &'static [&'static str]) -> &'static str {

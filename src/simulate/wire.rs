@@ -110,9 +110,7 @@ impl Ask {
             Route::Completions => Some(match self.prompt.as_ref()? {
                 Prompt::Text(text) => text.clone(),
                 Prompt::Many(texts) => texts.first()?.clone(),
-                Prompt::Tokens(tokens) => {
-                    tokens.iter().map(|token| format!(" {}", word_of(*token))).collect()
-                }
+                Prompt::Tokens(tokens) => tokens.iter().copied().map(word_of).collect(),
             }),
             Route::Chat => {
                 let messages = self.messages.as_ref()?;
@@ -141,7 +139,7 @@ impl Ask {
 /// A word of letters for a token number, so that it counts as one token and hashes by its number.
 fn word_of(token: u64) -> String {
     let mut left = token % 300_000_000;
-    let mut word = String::new();
+    let mut word = String::from(" ");
     loop {
         word.push(char::from(b'a' + (left % 26) as u8));
         left /= 26;

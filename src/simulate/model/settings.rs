@@ -38,7 +38,7 @@ pub struct EngineSettings {
     pub max_waiting: Option<usize>,
     /// A request that takes longer is given up.
     pub time_limit: Option<Duration>,
-    /// Time outside the engine, added before the first token.
+    /// Mean time outside the engine, added before the first token; each request has half to one and a half of it.
     pub front_end: Duration,
     /// What a step costs.
     pub cost: StepCost,
