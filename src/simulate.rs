@@ -7,7 +7,7 @@
 //! profiles -> published -> load -> model                    does the model behave as real engines did
 //! ```
 //!
-//! The model knows no clock; [`driver`] plays it in real time, [`load`] as fast as it computes.
+//! The model knows no clock: the driver plays it in real time, [`load`] as fast as it computes.
 
 use std::io;
 use std::net::SocketAddr;
@@ -84,7 +84,7 @@ impl Settings {
     }
 }
 
-/// A running server. Dropping it leaves the server running; [`stop`](Handle::stop) ends it.
+/// A running server. Dropping the handle stops it too, but only [`stop`](Handle::stop) waits for the end.
 #[derive(Debug)]
 pub struct Handle {
     address: SocketAddr,

@@ -62,6 +62,10 @@ fn at(token: Token) -> u128 {
     token.at.as_millis()
 }
 
+fn gap(pair: &[Token]) -> Duration {
+    pair[1].at.saturating_sub(pair[0].at)
+}
+
 #[test]
 fn lone_request_takes_its_prefill_and_a_step_per_token() {
     let mut engine = Engine::new(settings());
@@ -148,8 +152,7 @@ fn reserved_memory_gives_first_tokens_at_once_and_answers_in_turn() {
     let all = tokens(&run(&mut engine));
     let waiting = &all[&RequestId(2)];
     assert!(at(waiting[0]) < 300);
-    let freezes =
-        waiting.windows(2).filter(|pair| pair[1].at - pair[0].at > Duration::from_millis(500)).count();
+    let freezes = waiting.windows(2).filter(|pair| gap(pair) > Duration::from_millis(500)).count();
     assert_eq!(freezes, 1);
 }
 
@@ -164,7 +167,7 @@ fn shared_prefix_is_computed_once() {
     engine.submit(Request { prefix, ..request(2, 64, 1) }, begun).unwrap();
     let second = tokens(&run(&mut engine))[&RequestId(2)][0];
     assert_eq!(second.cached_tokens, 48);
-    assert_eq!(second.at - begun, Duration::from_millis(26));
+    assert_eq!(second.at.saturating_sub(begun), Duration::from_millis(26));
 }
 
 #[test]
@@ -189,7 +192,7 @@ fn stall_pauses_one_answer_once_and_not_the_others() {
     let all = tokens(&run(&mut engine));
     let long = |id| {
         let answer = &all[&RequestId(id)];
-        answer.windows(2).filter(|pair| pair[1].at - pair[0].at >= pause).map(|pair| pair[1].index).collect()
+        answer.windows(2).filter(|pair| gap(pair) >= pause).map(|pair| pair[1].index).collect()
     };
     let (struck, other): (Vec<u32>, Vec<u32>) = (long(1), long(2));
     assert_eq!(struck, [3]);

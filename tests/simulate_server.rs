@@ -325,7 +325,7 @@ async fn stall_shows_as_one_long_gap_in_the_log() {
     let entry = logged(&handle, &stream(&handle, 10).await).await;
     let texts: Vec<Duration> = entry.writes.iter().filter(|w| w.tokens > 0).map(|w| w.offset).collect();
     let long: Vec<usize> =
-        (1..10).filter(|&n| texts[n] - texts[n - 1] >= Duration::from_millis(390)).collect();
+        (1..10).filter(|&n| texts[n].saturating_sub(texts[n - 1]) >= Duration::from_millis(390)).collect();
     assert!(long.contains(&4), "{texts:?}");
     handle.stop().await;
 }
@@ -358,6 +358,10 @@ async fn faults_change_over_http_and_unknown_ones_are_refused_with_the_list() {
     let reply = post("{\"faults\":[\"upgrade=0.40.0\",\"http-500,share=0.5,count=2\"]}").await;
     let expected = json!({ "faults": ["upgrade=0.40.0", "http-500,share=0.5,count=2"], "version": "0.40.0" });
     assert_eq!(reply.json(), expected);
+    let reply = post("{\"faults\":[{\"fault\":\"html\",\"share\":0.5,\"count\":3}]}").await;
+    assert_eq!(reply.json()["faults"], json!(["html,share=0.5,count=3"]));
+    let reply = post("{\"faults\":[{\"fault\":\"html\",\"share\":7}]}").await;
+    assert!(reply.status == 400 && reply.text().contains("share must be between 0 and 1"));
     assert_eq!(post("{\"faults\":[]}").await.json(), json!({ "faults": [], "version": "0.32.0" }));
     handle.stop().await;
 }

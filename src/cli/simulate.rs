@@ -228,6 +228,16 @@ mod tests {
         assert!(error.contains("slow-prefill"), "{error}");
     }
 
+    #[tokio::test]
+    async fn port_in_use_and_missing_key_end_with_code_2() {
+        let taken = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let address = taken.local_addr().expect("an address");
+        for line in [format!("--listen {address}"), "--api-key-env SLOPROBE_NO_SUCH_VARIABLE".to_owned()] {
+            let code = run(parse(&line).expect("valid")).await.expect("an exit code");
+            assert_eq!(format!("{code:?}"), format!("{:?}", ExitCode::from(2)), "{line}");
+        }
+    }
+
     #[test]
     fn list_shows_every_profile_and_fault() {
         let text = list();

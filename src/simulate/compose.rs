@@ -9,9 +9,7 @@ use super::faults::{FaultKind, Strikes};
 use super::log::WriteKind;
 use super::model::{Refusal, Token};
 use super::text::Writer;
-use super::wire::{
-    Choice, Chunk, FinishReason, PromptDetails, Route, Said, StreamOptions, Usage, error_body,
-};
+use super::wire::{Choice, Chunk, FinishReason, Route, Said, StreamOptions, Usage, error_body};
 
 /// What is fixed when an answer begins.
 #[derive(Debug)]
@@ -271,7 +269,8 @@ impl Composer {
     }
 
     fn usage(&self) -> Usage {
-        usage(self.frame.prompt_tokens, self.produced, self.frame.prefix_cache.then_some(self.cached_tokens))
+        let cached = self.frame.prefix_cache.then_some(self.cached_tokens);
+        Usage::new(self.frame.prompt_tokens, self.produced, cached)
     }
 
     fn finish(&mut self, at: Duration) {
@@ -312,15 +311,5 @@ impl Composer {
         let bytes = Bytes::from(std::mem::take(&mut self.batch));
         let tokens = std::mem::take(&mut self.batch_tokens);
         self.out.push_back(Piece::Write { bytes, kind, tokens, at });
-    }
-}
-
-/// Counts as a server reports them.
-pub fn usage(prompt_tokens: u32, completion_tokens: u32, cached_tokens: Option<u32>) -> Usage {
-    Usage {
-        prompt_tokens,
-        total_tokens: prompt_tokens + completion_tokens,
-        completion_tokens,
-        prompt_tokens_details: cached_tokens.map(|cached_tokens| PromptDetails { cached_tokens }),
     }
 }

@@ -111,10 +111,12 @@ impl Driver {
                 let _ = listener.send(Event::GivenUp(given_up.why, given_up.at));
             }
         }
+        let mut reached = Duration::ZERO;
         for token in step.tokens {
-            if self.reach(token.at).await == Flow::Stop {
+            if token.at > reached && self.reach(token.at).await == Flow::Stop {
                 return Flow::Stop;
             }
+            reached = token.at;
             if let Some(listener) = self.listeners.get(&token.id) {
                 let _ = listener.send(Event::Token(token));
             }
@@ -168,5 +170,79 @@ impl Driver {
     fn forget(&mut self, id: RequestId) {
         self.engine.abort(id);
         self.listeners.remove(&id);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::simulate::Profile;
+    use crate::simulate::model::Stall;
+
+    struct Rig {
+        commands: mpsc::UnboundedSender<Command>,
+        epoch: Instant,
+    }
+
+    fn start() -> Rig {
+        let (commands, inbox) = mpsc::unbounded_channel();
+        let control = Control::new("1".to_owned(), Vec::new(), 1);
+        let epoch = Instant::now();
+        tokio::spawn(Driver::new(Engine::new(Profile::Default.engine()), inbox, control, epoch).run());
+        Rig { commands, epoch }
+    }
+
+    async fn submit(rig: &Rig, id: u64, stall: Option<Stall>) -> mpsc::UnboundedReceiver<Event> {
+        let (events, listener) = mpsc::unbounded_channel();
+        let (taken, answer) = oneshot::channel();
+        let request = Request {
+            id: RequestId(id),
+            prompt_tokens: 50,
+            output_tokens: 300,
+            max_tokens: 300,
+            prefix: Vec::new(),
+            stall,
+            first_token_factor: 1.0,
+        };
+        let command = Command::Submit { request, received: Instant::now(), events, taken };
+        rig.commands.send(command).expect("the driver runs");
+        answer.await.expect("an answer").expect("taken on");
+        listener
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn tokens_come_when_the_model_says_and_lateness_does_not_add_up() {
+        let rig = start();
+        let mut listener = submit(&rig, 1, None).await;
+        let mut count = 0;
+        while let Some(Event::Token(token)) = listener.recv().await {
+            count += 1;
+            let late = Instant::now().saturating_duration_since(rig.epoch).saturating_sub(token.at);
+            assert!(late <= Duration::from_millis(2), "token {count} is {late:?} late");
+        }
+        assert_eq!(count, 300);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn request_that_comes_while_another_is_stalled_is_served_at_once() {
+        let rig = start();
+        let stall = Some(Stall { after_tokens: 1, lasting: Duration::from_secs(3600) });
+        let mut stalled = submit(&rig, 1, stall).await;
+        stalled.recv().await.expect("a first token");
+        let asked = Instant::now();
+        let mut other = submit(&rig, 2, None).await;
+        other.recv().await.expect("a first token");
+        let waited = Instant::now().saturating_duration_since(asked);
+        assert!(waited < Duration::from_secs(1), "{waited:?}");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn stop_breaks_off_open_answers() {
+        let rig = start();
+        let mut listener = submit(&rig, 1, None).await;
+        listener.recv().await.expect("a first token");
+        rig.commands.send(Command::Stop).expect("the driver runs");
+        while listener.recv().await.is_some() {}
+        rig.commands.closed().await;
     }
 }

@@ -15,7 +15,8 @@ mod kind;
 pub use kind::{FaultKind, HttpError, KNOWN};
 
 /// A fault with how often it strikes.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(try_from = "Written")]
 pub struct Fault {
     /// What happens.
     pub kind: FaultKind,
@@ -102,9 +103,25 @@ impl Serialize for Fault {
     }
 }
 
-impl<'de> Deserialize<'de> for Fault {
-    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+/// A fault as JSON: the line of the command line, or its parts.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Written {
+    Line(String),
+    Parts { fault: String, share: Option<f64>, count: Option<u64> },
+}
+
+impl TryFrom<Written> for Fault {
+    type Error = BadFault;
+
+    fn try_from(written: Written) -> Result<Self, BadFault> {
+        match written {
+            Written::Line(line) => line.parse(),
+            Written::Parts { fault, share, count } => {
+                let fault: Self = fault.parse()?;
+                Self { share: share.unwrap_or(fault.share), count: count.or(fault.count), ..fault }.check()
+            }
+        }
     }
 }
 

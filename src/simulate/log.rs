@@ -12,6 +12,9 @@ use crate::domain::clock::{unix_seconds, wall_now};
 /// Most requests kept; older ones leave.
 pub const KEPT_REQUESTS: usize = 2000;
 
+/// Most writes kept of all requests together: some megabytes.
+pub const KEPT_WRITES: usize = 200_000;
+
 /// What a write was for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -107,8 +110,9 @@ impl Log {
     /// Begins an entry.
     pub fn begin(&self, id: &str, path: &'static str, received: Instant) {
         self.with(|entries| {
-            if entries.len() >= KEPT_REQUESTS {
-                entries.pop_front();
+            let mut writes: usize = entries.iter().map(|entry| entry.writes.len()).sum();
+            while entries.len() >= KEPT_REQUESTS || writes > KEPT_WRITES {
+                writes -= entries.pop_front().map_or(writes, |oldest| oldest.writes.len());
             }
             entries.push_back(Entry {
                 id: id.to_owned(),
@@ -159,5 +163,46 @@ fn as_optional_nanos<S: serde::Serializer>(
     match value {
         Some(value) => as_nanos(value, serializer),
         None => serializer.serialize_none(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn write() -> Write {
+        Write {
+            offset: Duration::from_millis(5),
+            model_offset: None,
+            kind: WriteKind::Text,
+            tokens: 1,
+            bytes: 10,
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn oldest_requests_leave_when_the_log_is_full() {
+        let log = Log::default();
+        for number in 0..=KEPT_REQUESTS {
+            log.begin(&number.to_string(), "/v1/completions", Instant::now());
+        }
+        assert_eq!(log.entries().len(), KEPT_REQUESTS);
+        assert!(log.entry("0").is_none() && log.entry("1").is_some());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn long_answers_leave_before_memory_grows() {
+        let log = Log::default();
+        log.begin("long", "/v1/completions", Instant::now());
+        log.update("long", |entry| entry.writes = vec![write(); KEPT_WRITES + 1]);
+        log.begin("next", "/v1/completions", Instant::now());
+        assert!(log.entry("long").is_none() && log.entry("next").is_some());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn offsets_are_written_in_nanoseconds() {
+        let json = serde_json::to_value(write()).expect("plain values");
+        assert_eq!(json["offset_ns"], 5_000_000);
+        assert!(json["model_offset_ns"].is_null());
     }
 }

@@ -76,8 +76,8 @@ impl Profile {
     /// One line for people.
     pub fn description(self) -> &'static str {
         match self {
-            Self::Default => "healthy chat deployment: first token in 60 to 200 ms, then one every 20 ms",
-            Self::Fast => "small model on fast hardware: first token in 25 ms, then one every 6 ms",
+            Self::Default => "healthy chat deployment: first token in 60 to 200 ms, then one every 18 ms",
+            Self::Fast => "small model on fast hardware: first token in 30 ms, then one every 6 ms",
             Self::MindieAtb => "QwQ-32B on MindIE, 4 x 910B3: even gaps of 27 ms, a rare long one",
             Self::MindiePrefill1 => {
                 "the same, one prompt per prefill and little memory: each answer freezes once under load"

@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::body::Ticket;
-use super::compose::{Frame, usage};
+use super::compose::Frame;
 use super::driver::Event;
 use super::faults::FaultKind;
 use super::log::{Finish, Write, WriteKind};
@@ -18,7 +18,7 @@ use super::model::Token;
 use super::problem::Problem;
 use super::server::App;
 use super::text::Writer;
-use super::wire::{FinishReason, Route, error_body};
+use super::wire::{FinishReason, Route, Usage, error_body};
 
 /// Waits for the whole answer and sends it.
 pub async fn collect(
@@ -109,7 +109,7 @@ fn answer(frame: &Frame, text: &str, last: Token) -> Value {
     json!({
         "id": frame.id, "object": object, "created": frame.created, "model": frame.model,
         "choices": [choice], "service_tier": null, "system_fingerprint": frame.fingerprint,
-        "usage": usage(frame.prompt_tokens, last.index + 1, cached),
+        "usage": Usage::new(frame.prompt_tokens, last.index + 1, cached),
     })
 }
 

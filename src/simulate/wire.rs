@@ -163,6 +163,18 @@ pub struct Usage {
     pub prompt_tokens_details: Option<PromptDetails>,
 }
 
+impl Usage {
+    /// The total is the sum.
+    pub fn new(prompt_tokens: u32, completion_tokens: u32, cached_tokens: Option<u32>) -> Self {
+        Self {
+            prompt_tokens,
+            total_tokens: prompt_tokens + completion_tokens,
+            completion_tokens,
+            prompt_tokens_details: cached_tokens.map(|cached_tokens| PromptDetails { cached_tokens }),
+        }
+    }
+}
+
 /// What the prefix cache saved.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct PromptDetails {

@@ -117,7 +117,11 @@ pub const KNOWN: &[(&str, &str, &str)] = &[
     ("html", "html", "a web page with status 200"),
     ("empty-body", "empty-body", "status 200 without a body"),
     ("empty-answer", "empty-answer", "a stream in order without text"),
-    ("refuse-connection", "refuse-connection", "connection accepted and closed at once"),
+    (
+        "refuse-connection",
+        "refuse-connection",
+        "connection accepted and closed at once, also that of /sim: give a count",
+    ),
     ("content-filter", "content-filter", "a refusal, finish reason content_filter"),
     ("hang", "hang", "no headers, for ever"),
     ("hang-after-headers", "hang-after-headers", "headers, then silence for ever"),
@@ -215,7 +219,7 @@ fn parse(name: &str, value: Option<&str>) -> Option<FaultKind> {
     Some(match name {
         "slow-prefill" => FaultKind::SlowPrefill(factor(value)?),
         "slow-decode" => FaultKind::SlowDecode(factor(value)?),
-        "slow-first-token" => FaultKind::SlowFirstToken(factor(value)?),
+        "slow-first-token" => FaultKind::SlowFirstToken(factor(value).filter(|factor| *factor >= 1.0)?),
         "stall" => stall(value.unwrap_or("5s@10"))?,
         "http-429" => http(HttpError::TooManyRequests, Some(value.unwrap_or("1")))?,
         "http-503" => http(HttpError::Unavailable, value)?,
