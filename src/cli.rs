@@ -86,7 +86,9 @@ pub async fn run(cli: Cli) -> ExitCode {
     let quiet = if matches!(cli.command, Command::Demo(_)) { "error" } else { "info" };
     let filter = cli.log.as_deref().unwrap_or(quiet);
     if let Err(error) = start_logging(filter, cli.log_format) {
-        eprintln!("--log {filter:?}: {error}\n    write a level (error, warn, info, debug, trace) or directives");
+        eprintln!(
+            "--log {filter:?}: {error}\n    write a level (error, warn, info, debug, trace) or directives"
+        );
         return ExitCode::from(MISUSED);
     }
     let outcome = match cli.command {

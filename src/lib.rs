@@ -1,4 +1,44 @@
-//! sloprobe watches LLM inference endpoints around the clock.
+//! sloprobe watches LLM inference endpoints around the clock: it sends them a steady synthetic mix, measures
+//! the streams that come back, and exposes what it found to Prometheus.
+//!
+//! The library exists for the tests; its Rust API is private. What the world may rely on: the command line,
+//! the TOML configuration, the metric names, the exit codes and the JSON reports.
+//!
+//! # The house
+//!
+//! | room | purpose |
+//! |---|---|
+//! | [`cli`] | the commands, a file each: run, once, check, simulate, demo |
+//! | [`daemon`] | the composition root: builds everything from a plan, keeps it running, ends it in order |
+//! | [`serve`] | the routes: `/`, `/metrics`, `/-/healthy`, `/-/ready` |
+//! | [`schedule`] | one task per target: wait until a probe is due, spawn it |
+//! | [`probe`] | sends one prompt, returns one report; the only room that touches the network as a client |
+//! | [`protocol`] | wire formats: how a prompt becomes a request, what each event means; no I/O |
+//! | [`workload`] | the next prompt, from a seed |
+//! | [`record`] | one report becomes metrics, recent samples and a log line |
+//! | [`catalogue`] | every metric, declared once |
+//! | [`expose`] | the metrics as text |
+//! | [`config`] | a file becomes a plan, or every problem found in it |
+//! | [`simulate`] | the simulated engine: demo, fire drills, tests |
+//! | [`domain`] | the words that all of them speak; no I/O at all |
+//!
+//! Dependencies point down only; `tests/layering.rs` holds the rule and fails on an upward edge.
+//!
+//! # The trip of one probe
+//!
+//! 1. `main` parses; [`config::load`] gives a [`config::Plan`], or all problems at once and exit code 2.
+//! 2. [`daemon::Daemon::run`] spawns one [`schedule::Schedule`] per target and serves the router.
+//! 3. [`schedule::cadence`] gives the next due time on a fixed grid and the workload whose turn it is. The
+//!    schedule is open-loop: a slow answer never delays the next probe.
+//! 4. [`schedule::guard`] admits or refuses: too many in flight, budget spent, asked to back off. A refusal is
+//!    counted, never silent.
+//! 5. [`workload::Source`] gives a [`domain::Prompt`].
+//! 6. [`probe::run`] sends it; each read is stamped, then decoded, then interpreted; the instants go into a
+//!    [`domain::Timeline`].
+//! 7. [`domain::Sample::derive`] turns instants into durations, or there is a [`domain::Fault`]; both are in the
+//!    [`domain::Report`].
+//! 8. [`record::Recorder::record`]: counters, histograms, recent samples, a log line when something changed.
+//! 9. Prometheus scrapes. `sloprobe once` is steps 5 to 7 and a table.
 
 pub mod catalogue;
 pub mod cli;
@@ -11,4 +51,5 @@ pub mod protocol;
 pub mod record;
 pub mod schedule;
 pub mod serve;
+pub mod simulate;
 pub mod workload;

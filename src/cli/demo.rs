@@ -54,7 +54,9 @@ pub(super) async fn run(args: DemoArgs) -> Result<ExitCode> {
     let plan = plan(&engines)?;
     let listener = match TcpListener::bind(args.listen).await {
         Ok(listener) => listener,
-        Err(_) => TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.context("no port of this machine is free")?,
+        Err(_) => {
+            TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.context("no port of this machine is free")?
+        }
     };
     let address = listener.local_addr()?;
     print_welcome(address, &engines, args.upgrade_after);
@@ -101,7 +103,8 @@ async fn show(args: &DemoArgs, mut board: Board, engine: &Handle) {
 }
 
 async fn engine(profile: Profile) -> Result<Handle> {
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.context("no port of this machine is free")?;
+    let listener =
+        TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.context("no port of this machine is free")?;
     Ok(simulate::start(listener, Settings::of(profile))?)
 }
 

@@ -92,7 +92,18 @@ impl Board {
     fn lines(&self, now: Instant) -> Vec<String> {
         let mut table = Table::new(
             2,
-            ["TARGET", "WORKLOAD", "PROBES", "FAILED", "TTFT P50", "P95", "CHANGE", "TPOT P50", "STALL MAX", "TTFT TREND"],
+            [
+                "TARGET",
+                "WORKLOAD",
+                "PROBES",
+                "FAILED",
+                "TTFT P50",
+                "P95",
+                "CHANGE",
+                "TPOT P50",
+                "STALL MAX",
+                "TTFT TREND",
+            ],
         );
         for row in &self.rows {
             table.row(row.cells(&self.recorder, now));
