@@ -62,6 +62,21 @@ fn larger_steps_trade_smooth_gaps_for_early_first_tokens() {
 }
 
 #[test]
+fn trade_does_not_hang_on_the_lengths_drawn() {
+    for seed in [1, 36, 85] {
+        let [small, large] = [64, 8192].map(|budget| {
+            let mut row = budget_row(budget);
+            row.load.seed = seed;
+            row.load.run(&row.engine)
+        });
+        let tpot = large.tpot.mean() / small.tpot.mean();
+        let ttft = large.ttft.mean() / small.ttft.mean();
+        assert!((7.8..=9.5).contains(&tpot), "seed {seed}: TPOT times {tpot:.2}");
+        assert!((0.62..=0.71).contains(&ttft), "seed {seed}: TTFT times {ttft:.2}");
+    }
+}
+
+#[test]
 fn budget_series_differs_in_nothing_but_the_budget() {
     let reference = budget_row(64);
     for budget in [128, 256, 512, 2048, 8192] {

@@ -66,8 +66,8 @@ pub struct SimulateArgs {
     /// Environment variable that holds the key which clients must send
     #[arg(long, value_name = "VARIABLE")]
     pub api_key_env: Option<String>,
-    /// What goes wrong: NAME[=VALUE][,share=0..1][,count=N]; may be repeated; see --list
-    #[arg(long, value_name = "FAULT")]
+    /// What goes wrong; may be repeated; see --list
+    #[arg(long, value_name = "NAME[=VALUE][,share=0..1][,count=N]")]
     pub fault: Vec<Fault>,
     /// Show all profiles and faults, and exit
     #[arg(long)]

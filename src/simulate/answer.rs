@@ -17,14 +17,11 @@ use super::faults::{FaultKind, Strikes};
 use super::log::Finish;
 use super::model::{self, RequestId};
 use super::problem::Problem;
-use super::server::App;
+use super::server::{App, MOST_BODY_BYTES};
 use super::text::{self, Writer};
 use super::whole;
 use super::wire::{Ask, FinishReason, Route};
 use crate::domain::clock::{unix_seconds, wall_now};
-
-/// Largest request read; the router's limit does not reach handlers that read the body themselves.
-const MOST_BODY_BYTES: usize = 64 << 20;
 
 /// `POST /v1/chat/completions`
 pub async fn chat(State(app): State<Arc<App>>, request: Request) -> Response {
@@ -83,15 +80,16 @@ async fn respond(
     }
     let order = Order::read(app, route, &body, strikes, random)?;
     app.log.update(&ticket.name, |entry| entry.prompt_tokens = order.prompt_tokens);
-    let composer = Composer::new(order.frame(app, &ticket), Writer::new(&order.prompt, random.rand_u64()));
+    let frame = order.frame(app, &ticket);
+    let writer = Writer::new(&order.prompt, random.rand_u64());
     if order.strikes.has(&FaultKind::HangAfterHeaders) {
-        return Ok(streamed(AnswerBody::silent(ticket, composer, app.stopping())));
+        return Ok(streamed(AnswerBody::silent(ticket, Composer::new(frame, writer), app.stopping())));
     }
     let events = submit(app, &order, &ticket).await?;
     if order.ask.stream {
-        return Ok(streamed(AnswerBody::new(ticket, composer, events, app.stopping())));
+        return Ok(streamed(AnswerBody::new(ticket, Composer::new(frame, writer), events, app.stopping())));
     }
-    whole::collect(app, order.frame(app, &ticket), order.prompt, random.rand_u64(), events, ticket).await
+    whole::collect(app, &frame, writer, events, ticket).await
 }
 
 /// Faults that need no prompt.

@@ -1,6 +1,9 @@
 //! Published measurements beside what the model does under the same load.
 //!
-//! Where a write-up leaves a length or a number of requests open, the load here states the assumption.
+//! Where a write-up leaves a length or a number of requests open, the load here states the assumption. Of the
+//! figures reported, most are met within a tenth; [`nearness_report`] shows each. Not reached: the slowest
+//! hundredth of gaps at 256 and 512 tokens per step, longer as published than any step of that size; the slowest
+//! hundredth of times per token without chunking, which ten requests decide; some counts of failures.
 
 use std::fmt::Write as _;
 
@@ -88,9 +91,10 @@ impl Figure {
 
     fn show(self, value: f64) -> String {
         match self {
-            Self::TokensPerSecond => format!("{value:.1}"),
-            Self::Failed => format!("{value:.0}"),
-            _ if value >= 1.0 => format!("{value:.2} s"),
+            Self::TokensPerSecond | Self::Failed => format!("{value:.0}"),
+            _ if value >= 100.0 => format!("{value:.0} s"),
+            _ if value >= 1.0 => format!("{value:.1} s"),
+            _ if value >= 0.1 => format!("{:.0} ms", value * 1000.0),
             _ => format!("{:.1} ms", value * 1000.0),
         }
     }
@@ -141,6 +145,16 @@ impl Nearness {
         }
     }
 
+    fn cell(&self) -> String {
+        let figure = self.expected.figure;
+        format!(
+            "{} {} → {}",
+            figure.label(),
+            figure.show(self.expected.published),
+            figure.show(self.simulated)
+        )
+    }
+
     /// Within the tolerance.
     pub fn holds(&self) -> bool {
         self.deviation().abs() <= self.expected.tolerance
@@ -157,26 +171,21 @@ impl Row {
     }
 }
 
-/// Published and simulated figures as a Markdown table.
+/// Published and simulated figures as a Markdown table, a line for each load.
 pub fn nearness_report() -> String {
-    let mut text = String::from(
-        "| profile | load | figure | published | simulated | deviation | tolerance |\n|---|---|---|---|---|---|---|\n",
-    );
+    let mut text = String::from("| profile | load | published → simulated | worst |\n|---|---|---|---|\n");
     for row in rows() {
-        for near in row.measure() {
-            let Expected { figure, published, tolerance } = near.expected;
-            let _ = writeln!(
-                text,
-                "| `{}` | {} | {} | {} | {} | {:+.0} % | {:.0} % |",
-                row.profile,
-                row.variant,
-                figure.label(),
-                figure.show(published),
-                figure.show(near.simulated),
-                100.0 * near.deviation(),
-                100.0 * tolerance,
-            );
-        }
+        let measured = row.measure();
+        let cells: Vec<String> = measured.iter().map(Nearness::cell).collect();
+        let worst = measured.iter().map(|near| near.deviation().abs()).fold(0.0, f64::max);
+        let _ = writeln!(
+            text,
+            "| `{}` | {} | {} | {:.0} % |",
+            row.profile,
+            row.variant,
+            cells.join("; "),
+            100.0 * worst
+        );
     }
     text
 }

@@ -30,7 +30,7 @@ use super::wire::{Ask, Route};
 use crate::domain::clock::{unix_seconds, wall_now};
 
 /// Prompts of a million tokens pass; what is larger is a mistake.
-const MOST_BODY_BYTES: usize = 64 << 20;
+pub(super) const MOST_BODY_BYTES: usize = 64 << 20;
 
 /// What every handler shares.
 #[derive(Debug)]

@@ -23,13 +23,11 @@ use super::wire::{FinishReason, Route, Usage, error_body};
 /// Waits for the whole answer and sends it.
 pub async fn collect(
     app: &App,
-    frame: Frame,
-    prompt: String,
-    seed: u64,
+    frame: &Frame,
+    mut writer: Writer,
     mut events: mpsc::UnboundedReceiver<Event>,
     mut ticket: Ticket,
 ) -> Result<Response, Problem> {
-    let mut writer = Writer::new(&prompt, seed);
     let mut text = String::new();
     let last = loop {
         let event = tokio::select! {
@@ -47,7 +45,7 @@ pub async fn collect(
             None => return Err(Problem::stopping()),
         }
     };
-    let body = answer_bytes(&frame, &text, last);
+    let body = answer_bytes(frame, &text, last);
     let received = ticket.received;
     ticket.log.update(&ticket.name, |entry| entry.cached_tokens = last.cached_tokens);
     ticket.note(Write {
