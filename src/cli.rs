@@ -3,6 +3,7 @@
 mod check;
 mod demo;
 mod once;
+mod output;
 mod run;
 mod signals;
 mod simulate;
@@ -104,9 +105,13 @@ pub async fn run(cli: Cli) -> ExitCode {
     })
 }
 
+/// What is never logged in more detail than this: at their lower levels, libraries that carry requests may
+/// show what is in them, and keys are in them.
+const DISCREET: &str = "h2=info,hyper=info,hyper_util=info,reqwest=info,rustls=info";
+
 /// Logs go to standard error: standard output is for results.
 fn start_logging(filter: &str, format: LogFormat) -> Result<(), String> {
-    let filter = EnvFilter::try_new(filter).map_err(|e| e.to_string())?;
+    let filter = EnvFilter::try_new(format!("{filter},{DISCREET}")).map_err(|e| e.to_string())?;
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_target(false)

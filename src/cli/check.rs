@@ -4,8 +4,8 @@ use std::process::ExitCode;
 
 use clap::Args;
 
-use super::ConfigArgs;
 use super::table::Table;
+use super::{ConfigArgs, output};
 use crate::catalogue;
 use crate::config::Plan;
 use crate::domain::{Share, Target};
@@ -29,7 +29,7 @@ pub(super) fn run(args: &CheckArgs) -> ExitCode {
         Ok(plan) => plan,
         Err(code) => return code,
     };
-    print!("{}", describe(&plan));
+    output::print(&describe(&plan));
     ExitCode::SUCCESS
 }
 

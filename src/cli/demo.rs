@@ -13,6 +13,7 @@ use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until};
 
+use super::output;
 use super::signals::Signals;
 use crate::config::{self, Outside, Plan};
 use crate::daemon::Daemon;
@@ -76,7 +77,9 @@ pub(super) async fn run(args: DemoArgs) -> Result<ExitCode> {
     let [first, second] = engines;
     let (ended, ..) = tokio::join!(daemon, first.stop(), second.stop());
     ended??;
-    println!("\nThat was a demo. For an endpoint of your own: config/example.toml, then `sloprobe run`.");
+    output::print(
+        "\nThat was a demo. For an endpoint of your own: config/example.toml, then `sloprobe run`.\n",
+    );
     Ok(ExitCode::SUCCESS)
 }
 
@@ -118,15 +121,23 @@ fn plan(engines: &[Handle; 2]) -> Result<Plan> {
 
 fn print_welcome(address: SocketAddr, engines: &[Handle; 2], upgrade_after: Duration) {
     let [steady, fast] = engines.each_ref().map(Handle::base_url);
-    println!("sloprobe demo: two simulated engines, probed for real. Ctrl-C ends it.\n");
-    println!("  metrics   http://{address}/metrics");
-    println!("  page      http://{address}/");
-    println!("  engines   steady {steady}   fast {fast}");
     let upgrade = humantime::format_duration(upgrade_after);
-    println!("  upgrade   after {upgrade}, engine \"steady\" gets a release whose TTFT is 40 % longer\n");
-    println!("For Prometheus:\n");
-    println!("  scrape_configs:");
-    println!("    - job_name: sloprobe");
-    println!("      static_configs:");
-    println!("        - targets: [\"{address}\"]\n");
+    output::print(&format!(
+        "\
+sloprobe demo: two simulated engines, probed for real. Ctrl-C ends it.
+
+  metrics   http://{address}/metrics
+  page      http://{address}/
+  engines   steady {steady}   fast {fast}
+  upgrade   after {upgrade}, engine \"steady\" gets a release whose TTFT is 40 % longer
+
+For Prometheus:
+
+  scrape_configs:
+    - job_name: sloprobe
+      static_configs:
+        - targets: [\"{address}\"]
+
+"
+    ));
 }

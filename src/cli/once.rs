@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use anyhow::Result;
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::json;
 use tokio::time::{Instant, sleep_until};
 
 use super::table::{Table, time};
-use super::{ConfigArgs, FAILED, MISUSED};
+use super::{ConfigArgs, FAILED, MISUSED, output};
 use crate::config::Plan;
 use crate::daemon;
 use crate::domain::{Report, TokenSource, Verdict};
@@ -64,13 +64,8 @@ pub(super) async fn run(args: OnceArgs) -> Result<ExitCode> {
         return Ok(ExitCode::from(MISUSED));
     }
     let reports = probe_all(jobs).await?;
-    if args.json {
-        for report in &reports {
-            println!("{}", as_json(report));
-        }
-    } else {
-        print_table(&reports);
-    }
+    let lines = if args.json { reports.iter().map(as_json).collect() } else { as_table(&reports) };
+    output::print(&(lines.join("\n") + "\n"));
     let failed = reports.iter().any(|report| !report.succeeded());
     Ok(if failed { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
 }
@@ -114,7 +109,7 @@ async fn probe_all(jobs: Vec<(Arc<Transport>, Job)>) -> Result<Vec<Report>> {
     Ok(reports)
 }
 
-fn print_table(reports: &[Report]) {
+fn as_table(reports: &[Report]) -> Vec<String> {
     let mut table = Table::new(
         3,
         [
@@ -156,19 +151,18 @@ fn print_table(reports: &[Report]) {
             report.tokens.source.map_or("-", TokenSource::label).into(),
         ]);
     }
-    for line in table.lines() {
-        println!("{line}");
-    }
+    let mut lines = table.lines();
     for report in reports {
         if let Some(fault) = &report.fault {
             let (target, workload) = (&report.target.name, &report.workload.name);
-            println!("\n{target}, {workload}: {}\n    {}", fault.failure.label(), fault.detail);
+            lines.push(format!("\n{target}, {workload}: {}\n    {}", fault.failure.label(), fault.detail));
         }
     }
+    lines
 }
 
 /// The contract of `--json`: absent is null.
-fn as_json(report: &Report) -> Value {
+fn as_json(report: &Report) -> String {
     let sample = &report.sample;
     let seconds = |duration: Option<Duration>| duration.map(|d| d.as_secs_f64());
     let itl = Quantiles::of_gaps(sample).map(|q| {
@@ -202,4 +196,5 @@ fn as_json(report: &Report) -> Value {
         "verdict": report.verdict.map(Verdict::label),
         "error": report.fault.as_ref().map(|fault| &fault.detail),
     })
+    .to_string()
 }

@@ -8,6 +8,7 @@ use std::time::Duration;
 use anyhow::{Context as _, Result};
 use clap::Args;
 use tokio::net::TcpListener;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
 
 use super::signals::Signals;
@@ -41,6 +42,7 @@ pub(super) async fn run(args: RunArgs) -> Result<ExitCode> {
         Err(code) => return Ok(code),
     };
     let mut signals = Signals::catch().context("cannot catch signals")?;
+    let hangup = signal(SignalKind::hangup()).context("cannot catch SIGHUP")?;
     let address = args.listen.unwrap_or(plan.listen);
     let listener = match TcpListener::bind(address).await {
         Ok(listener) => listener,
@@ -62,6 +64,7 @@ pub(super) async fn run(args: RunArgs) -> Result<ExitCode> {
     let mut running = pin!(daemon.run(listener, shutdown, DRAIN));
     tokio::select! {
         ended = &mut running => ended?,
+        () = explain_hangups(hangup) => {}
         () = signals.next() => {
             tracing::info!("ending: no new probes, at most {DRAIN:?} for those under way");
             let _ = ask.send(());
@@ -72,4 +75,12 @@ pub(super) async fn run(args: RunArgs) -> Result<ExitCode> {
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Many daemons load their configuration anew on SIGHUP; this one must not die of the habit.
+async fn explain_hangups(mut hangup: Signal) {
+    while hangup.recv().await.is_some() {
+        tracing::warn!("SIGHUP: this version cannot load its configuration anew; restart it for that");
+    }
+    std::future::pending::<()>().await;
 }

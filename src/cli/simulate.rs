@@ -7,12 +7,11 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use tokio::net::TcpListener;
 
+use super::signals::Signals;
+use super::{MISUSED, output};
 use crate::domain::Secret;
 use crate::simulate::faults::{Fault, KNOWN};
 use crate::simulate::{self, Profile, Settings, published};
-
-/// What the configuration or the machine does not allow.
-const CANNOT_START: u8 = 2;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -32,49 +31,49 @@ Examples:
 /// Serve a simulated inference engine: OpenAI-compatible, timed by a model of continuous batching.
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = EXAMPLES)]
-pub struct SimulateArgs {
+pub(super) struct SimulateArgs {
     /// Where to listen; port 0 takes a free one
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:8200")]
-    pub listen: SocketAddr,
+    listen: SocketAddr,
     /// Which engine to imitate; see --list
     #[arg(long, value_name = "NAME", default_value_t)]
-    pub profile: Profile,
+    profile: Profile,
     /// Name of the served model [default: the profile's]
     #[arg(long, value_name = "NAME")]
-    pub model: Option<String>,
+    model: Option<String>,
     /// What /version says, for example 0.33.0
     #[arg(long, value_name = "VERSION")]
-    pub version_string: Option<String>,
+    version_string: Option<String>,
     /// Seed of jitter, lengths, texts and faults
     #[arg(long, value_name = "NUMBER")]
-    pub seed: Option<u64>,
+    seed: Option<u64>,
     /// Token budget of a step, for example 64 or 8192
     #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u32).range(1..))]
-    pub max_num_batched_tokens: Option<u32>,
+    max_num_batched_tokens: Option<u32>,
     /// Most sequences in a step
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
-    pub max_num_seqs: Option<u32>,
+    max_num_seqs: Option<u32>,
     /// Compute prompts whole, before any decoding
     #[arg(long)]
-    pub no_chunked_prefill: bool,
+    no_chunked_prefill: bool,
     /// Share the computing of prompts that begin alike: on or off [default: the profile's]
     #[arg(long, value_name = "ON_OR_OFF", value_parser = on_or_off, num_args = 0..=1, default_missing_value = "on")]
-    pub prefix_cache: Option<bool>,
+    prefix_cache: Option<bool>,
     /// Most tokens of prompt and answer together
     #[arg(long, value_name = "TOKENS", value_parser = clap::value_parser!(u32).range(2..))]
-    pub max_model_len: Option<u32>,
+    max_model_len: Option<u32>,
     /// Environment variable that holds the key which clients must send
     #[arg(long, value_name = "VARIABLE")]
-    pub api_key_env: Option<String>,
+    api_key_env: Option<String>,
     /// What goes wrong; may be repeated; see --list
     #[arg(long, value_name = "NAME[=VALUE][,share=0..1][,count=N]")]
-    pub fault: Vec<Fault>,
+    fault: Vec<Fault>,
     /// Show all profiles and faults, and exit
     #[arg(long)]
-    pub list: bool,
+    list: bool,
     /// Put the published loads through the model, show how near it comes, and exit
     #[arg(long)]
-    pub nearness: bool,
+    nearness: bool,
 }
 
 fn on_or_off(text: &str) -> Result<bool, String> {
@@ -120,13 +119,13 @@ impl SimulateArgs {
 }
 
 /// Serves until SIGINT or SIGTERM.
-pub async fn run(args: SimulateArgs) -> anyhow::Result<ExitCode> {
+pub(super) async fn run(args: SimulateArgs) -> anyhow::Result<ExitCode> {
     if args.list {
-        print!("{}", list());
+        output::print(&list());
         return Ok(ExitCode::SUCCESS);
     }
     if args.nearness {
-        print!("{}", published::nearness_report());
+        output::print(&published::nearness_report());
         return Ok(ExitCode::SUCCESS);
     }
     let key = match args.api_key_env.as_deref().map(std::env::var).transpose() {
@@ -136,7 +135,7 @@ pub async fn run(args: SimulateArgs) -> anyhow::Result<ExitCode> {
             eprintln!(
                 "sloprobe simulate: --api-key-env {variable}: {error}; set it, or leave the option out"
             );
-            return Ok(ExitCode::from(CANNOT_START));
+            return Ok(ExitCode::from(MISUSED));
         }
     };
     let listener = match TcpListener::bind(args.listen).await {
@@ -146,26 +145,18 @@ pub async fn run(args: SimulateArgs) -> anyhow::Result<ExitCode> {
                 "sloprobe simulate: cannot listen on {}: {error}; choose another address with --listen",
                 args.listen
             );
-            return Ok(ExitCode::from(CANNOT_START));
+            return Ok(ExitCode::from(MISUSED));
         }
     };
+    let mut signals = Signals::catch().context("cannot catch signals")?;
     let mut settings = args.settings();
     settings.api_key = key;
     let model = settings.model.clone();
     let handle = simulate::start(listener, settings).context("cannot serve")?;
-    print!("{}", greeting(args.profile, &model, handle.address(), args.api_key_env.as_deref()));
-    wait_for_signal().await?;
+    output::print(&greeting(args.profile, &model, handle.address(), args.api_key_env.as_deref()));
+    signals.next().await;
     handle.stop().await;
     Ok(ExitCode::SUCCESS)
-}
-
-async fn wait_for_signal() -> anyhow::Result<()> {
-    use tokio::signal::unix::{SignalKind, signal};
-    let mut terminate = signal(SignalKind::terminate()).context("cannot listen for SIGTERM")?;
-    tokio::select! {
-        interrupted = tokio::signal::ctrl_c() => interrupted.context("cannot listen for SIGINT"),
-        _ = terminate.recv() => Ok(()),
-    }
 }
 
 fn greeting(profile: Profile, model: &str, address: SocketAddr, key: Option<&str>) -> String {

@@ -2,12 +2,12 @@
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::Instant;
 
+use crate::cli::output;
 use crate::cli::table::{Table, time};
 use crate::config::Plan;
 use crate::domain::{Target, Workload};
@@ -66,7 +66,7 @@ impl Board {
 
     /// How often to show it.
     pub(super) fn period(&self) -> Duration {
-        if self.live { Duration::from_millis(500) } else { Duration::from_secs(4) }
+        if self.live { Duration::from_millis(500) } else { Duration::from_secs(3) }
     }
 
     pub(super) fn show(&mut self, now: Instant) {
@@ -75,9 +75,7 @@ impl Board {
         }
         let lines = self.lines(now);
         let text = if self.live { self.repaint(&lines) } else { lines.join("\n") + "\n\n" };
-        let mut out = std::io::stdout().lock();
-        // A reader that has gone away is no reason to end the daemon behind the table.
-        let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+        output::print(&text);
     }
 
     /// From now on the table compares with what it shows at this moment.
