@@ -101,7 +101,7 @@ fn report(
 ) -> Report {
     let (timeline, tokens) = reading.into_parts();
     let sample = Sample::derive(&timeline, &tokens);
-    let fault = fault.map(|fault| Fault { detail: job.target.redact(&fault.detail), ..fault });
+    let fault = fault.map(|fault| fault.made_quotable(|detail| job.target.redact(detail)));
     Report {
         verdict: fault.is_none().then_some(Verdict::Unchecked),
         target: job.target,

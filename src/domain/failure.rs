@@ -63,9 +63,18 @@ impl Failure {
         }
     }
 
-    /// A fault of this kind; the detail is made fit for a log line.
-    pub fn because(self, detail: impl AsRef<str>) -> Fault {
-        Fault { failure: self, detail: quotable(detail.as_ref()) }
+    /// A fault of this kind, with whatever the server said.
+    pub fn because(self, detail: impl Into<String>) -> Fault {
+        Fault { failure: self, detail: detail.into() }
+    }
+}
+
+impl Fault {
+    /// Makes the detail fit for a log line. Secrets are taken out first: after the cut, half of one that
+    /// was quoted at its place would stay.
+    #[must_use]
+    pub fn made_quotable(self, redact: impl FnOnce(&str) -> String) -> Self {
+        Self { detail: quotable(&redact(&self.detail)), ..self }
     }
 }
 
@@ -98,8 +107,16 @@ mod tests {
     #[test]
     fn details_are_one_bounded_line_without_control_characters() {
         let fault = Failure::InBand.because(format!("a\nb\u{1b}[31m{}", "x".repeat(1000)));
+        let fault = fault.made_quotable(str::to_owned);
         assert!(fault.detail.starts_with("a\\nb\\u{1b}[31mxxx"), "{}", fault.detail);
         assert!(fault.detail.ends_with('…'));
         assert!(fault.detail.chars().count() < 320);
+    }
+
+    #[test]
+    fn a_secret_at_the_cut_is_redacted_whole() {
+        let fault = Failure::Auth.because(format!("{}hunter2", "x".repeat(MAX_DETAIL_CHARS - 4)));
+        let fault = fault.made_quotable(|text| text.replace("hunter2", "***"));
+        assert!(fault.detail.ends_with("x***"), "{}", fault.detail);
     }
 }
