@@ -75,7 +75,11 @@ impl Narrator {
         }
         *told = Some((reason, now));
         let (target, workload, reason) = (&*target.name, &*workload.name, reason.label());
-        tracing::warn!(target, workload, reason, "due probes are skipped");
+        if reason == Skip::Shutdown.label() {
+            tracing::debug!(target, workload, reason, "due probes are skipped");
+        } else {
+            tracing::warn!(target, workload, reason, "due probes are skipped");
+        }
     }
 
     fn state(&mut self, target: &Target, workload: &Workload) -> &mut State {
