@@ -120,7 +120,11 @@ async fn a_port_in_use_is_a_mistake_with_a_remedy() {
     let folder = target_at("127.0.0.1:1");
     let ended = run(&mut sloprobe_in(&folder, &["run", "--listen", &address])).await;
     assert_misuse(&ended, &format!("cannot listen on {address}"));
-    assert!(ended.stderr.contains("choose another with --listen or daemon.listen"), "{}", ended.stderr);
+    assert!(
+        ended.stderr.contains("free that port, or choose another with --listen or daemon.listen"),
+        "{}",
+        ended.stderr
+    );
 }
 
 #[tokio::test]

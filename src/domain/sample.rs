@@ -1,6 +1,6 @@
 //! The durations of one probe, derived from its instants and nothing else.
 //!
-//! Deltas whose stamps lie within [`SAME_READ`] of one another are one *arrival*: a server that writes four
+//! Deltas whose stamps lie within `SAME_READ` of one another are one *arrival*: a server that writes four
 //! HTTP chunks at once hands the reader four pieces, microseconds apart, and a gap between those says
 //! nothing about how fast tokens come.
 
