@@ -32,11 +32,18 @@ pub struct Cli {
 
     /// How much to log: a level, or directives such as "warn,sloprobe::schedule=debug"
     /// [default: info; error in the demo]
-    #[arg(long, global = true, env = "SLOPROBE_LOG", value_name = "FILTER", verbatim_doc_comment)]
+    #[arg(
+        long,
+        global = true,
+        display_order = 1000,
+        env = "SLOPROBE_LOG",
+        value_name = "FILTER",
+        verbatim_doc_comment
+    )]
     log: Option<String>,
 
     /// How to write log lines
-    #[arg(long, global = true, value_enum, default_value_t = LogFormat::Text)]
+    #[arg(long, global = true, help_heading = "Logging", value_enum, default_value_t = LogFormat::Text)]
     log_format: LogFormat,
 }
 

@@ -1,5 +1,6 @@
 //! The composition root: builds everything from a [`Plan`] and keeps it running.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, UNIX_EPOCH};
@@ -12,7 +13,7 @@ use tokio::time::{Instant, timeout};
 use crate::config::Plan;
 use crate::domain::{Target, clock};
 use crate::probe::{Transport, Trust, Unusable};
-use crate::record::Recorder;
+use crate::record::{self, Recorder};
 use crate::schedule::Schedule;
 use crate::schedule::cadence::{Grid, Rotation};
 use crate::schedule::guard::{Guard, House};
@@ -32,8 +33,8 @@ pub struct Daemon {
 pub enum Error {
     #[error(transparent)]
     Unusable(#[from] Unusable),
-    #[error("cannot create the metrics: {0}")]
-    Metrics(#[from] prometheus::Error),
+    #[error(transparent)]
+    Record(#[from] record::Error),
     #[error("the metrics can no longer be served: {0}")]
     Serve(std::io::Error),
     #[error("the schedule of a target ended by a defect: {0}")]
@@ -70,8 +71,7 @@ impl Daemon {
             ready: AtomicBool::new(true),
         });
         let mut schedules = self.start(&stopped);
-        let server = axum::serve(listener, serve::router(Arc::clone(&shown)));
-        let mut server = std::pin::pin!(server.into_future());
+        let mut server = pin!(serve::run(listener, Arc::clone(&shown)));
         tokio::select! {
             ended = &mut server => return Err(Error::Serve(ended.err().unwrap_or_else(ended_early))),
             Some(ended) = schedules.join_next() => {

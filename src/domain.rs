@@ -20,7 +20,7 @@ pub use report::{Report, Verdict};
 pub use sample::Sample;
 pub use secret::Secret;
 pub use skip::Skip;
-pub use target::{Api, Connection, Engine, Limits, Rate, Share, Target};
+pub use target::{Api, Connection, Engine, Header, HeaderValue, Limits, Rate, Share, Target};
 pub use timeline::{Channel, Delta, Timeline};
 pub use tokens::{TokenSource, Tokens};
 pub use workload::{Cache, Kind, Language, Timeouts, Workload};

@@ -3,6 +3,7 @@
 mod openai;
 mod openai_chat;
 mod openai_completions;
+mod something;
 pub mod sse;
 
 use bytes::Bytes;

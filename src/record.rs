@@ -22,6 +22,11 @@ pub struct Recorder {
     narrator: Mutex<Narrator>,
 }
 
+/// The catalogue and the targets do not go together: two series would have one name.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot create the metrics: {0}")]
+pub struct Error(#[from] prometheus::Error);
+
 /// A probe under way; it counts as in flight until this is dropped, even if its task is aborted.
 #[derive(Debug)]
 pub struct Running {
@@ -32,7 +37,7 @@ pub struct Running {
 
 impl Recorder {
     /// Creates every series of these targets at 0.
-    pub fn new(targets: &[Arc<Target>]) -> Result<Self, prometheus::Error> {
+    pub fn new(targets: &[Arc<Target>]) -> Result<Self, Error> {
         let metrics = Metrics::new(targets)?;
         metrics.reloaded(clock::wall_now());
         Ok(Self { metrics, recent: Mutex::default(), narrator: Mutex::default() })

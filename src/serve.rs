@@ -1,6 +1,7 @@
 //! What the daemon shows over HTTP: metrics, health, and a page that leads to them.
 
 use std::fmt::Write as _;
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -10,6 +11,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderName, StatusCode};
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::get;
+use tokio::net::TcpListener;
 
 use crate::domain::Target;
 use crate::expose;
@@ -24,7 +26,12 @@ pub struct Shown {
     pub ready: AtomicBool,
 }
 
-pub fn router(shown: Arc<Shown>) -> Router {
+/// Serves for ever, unless the listener fails.
+pub async fn run(listener: TcpListener, shown: Arc<Shown>) -> io::Result<()> {
+    axum::serve(listener, router(shown)).await
+}
+
+fn router(shown: Arc<Shown>) -> Router {
     Router::new()
         .route("/", get(landing))
         .route("/metrics", get(metrics))

@@ -31,7 +31,7 @@ const UPGRADE: &str = "upgrade=0.33.0";
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  sloprobe demo                            watch until Ctrl-C; after a minute one engine is \"upgraded\"
+  sloprobe demo                            watch until Ctrl-C
   sloprobe demo --upgrade-after 20s        for the impatient
   sloprobe demo --listen 0.0.0.0:9788      let a Prometheus elsewhere scrape it
   sloprobe demo --for 2m | tee demo.log    plain lines, ends by itself")]

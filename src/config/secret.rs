@@ -5,7 +5,7 @@ use std::path::Path;
 use super::context::{self, Outside};
 use super::keys;
 use super::reader::Node;
-use crate::domain::Secret;
+use crate::domain::{Header, HeaderValue, Secret};
 
 /// Words of a header's or a parameter's name that mark its value as a secret.
 const SECRET_WORDS: [&str; 13] = [
@@ -106,7 +106,7 @@ fn usable(node: &Node<'_>, text: &str, source: &str) -> Option<Secret> {
     }
 }
 
-pub(super) fn headers(node: &Node<'_>, keyed: bool, outside: &Outside<'_>) -> Option<Vec<(String, Secret)>> {
+pub(super) fn headers(node: &Node<'_>, keyed: bool, outside: &Outside<'_>) -> Option<Vec<Header>> {
     let entries = node.entries("{ \"x-team\" = \"sre\" }")?;
     let mut seen: Vec<String> = Vec::new();
     let mut headers = Vec::new();
@@ -115,7 +115,7 @@ pub(super) fn headers(node: &Node<'_>, keyed: bool, outside: &Outside<'_>) -> Op
         let named = header_name(entry, &name, keyed, &seen);
         let value = header_value(entry, &name, outside);
         seen.push(name.clone());
-        headers.push(named.and(value).map(|value| (name, value)));
+        headers.push(named.and(value).map(|value| Header { name, value }));
     }
     headers.into_iter().collect()
 }
@@ -135,22 +135,22 @@ fn header_name(node: &Node<'_>, name: &str, keyed: bool, seen: &[String]) -> Opt
     }
 }
 
-fn header_value(node: &Node<'_>, name: &str, outside: &Outside<'_>) -> Option<Secret> {
+fn header_value(node: &Node<'_>, name: &str, outside: &Outside<'_>) -> Option<HeaderValue> {
     let Some(text) = node.as_text() else {
         if node.is_table() {
-            return reference(node, outside);
+            return reference(node, outside).map(HeaderValue::Secret);
         }
         return node.wrong_type("text or a table", "write text, { env = \"NAME\" } or { file = \"/path\" }");
     };
     let lower = text.trim().to_ascii_lowercase();
     if sounds_secret(name) || SECRET_STARTS.iter().any(|start| lower.starts_with(start)) {
-        return reference(node, outside);
+        return reference(node, outside).map(HeaderValue::Secret);
     }
     if !fits_header(text) {
         let what = "contains characters that cannot stand in an HTTP header";
         return node.refuse(what, "write one line of plain ASCII");
     }
-    Some(Secret::new(text.trim()))
+    Some(HeaderValue::Open(text.trim().to_owned()))
 }
 
 /// Whether a value under this name is probably a secret.

@@ -19,7 +19,7 @@ pub struct Target {
     pub api_key: Option<Secret>,
     /// What the target runs, which decides the fields beyond the common ones that may be sent.
     pub engine: Engine,
-    pub headers: Vec<(String, Secret)>,
+    pub headers: Vec<Header>,
     /// The user's own labels on `sloprobe_target_info`.
     pub labels: BTreeMap<String, String>,
     pub connection: Connection,
@@ -34,6 +34,20 @@ pub struct Target {
 pub struct Limits {
     pub in_flight: usize,
     pub tokens_per_hour: Option<u64>,
+}
+
+/// A header that goes with every request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Header {
+    pub name: String,
+    pub value: HeaderValue,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum HeaderValue {
+    /// Written into the configuration: anybody may see it.
+    Open(String),
+    Secret(Secret),
 }
 
 /// A workload and its weight in a target's mix.
@@ -76,7 +90,11 @@ pub enum Connection {
 impl Target {
     /// Removes every secret of this target from a text that may quote it.
     pub fn redact(&self, text: &str) -> String {
-        let secrets = self.api_key.iter().chain(self.headers.iter().map(|(_, value)| value));
+        let headers = self.headers.iter().filter_map(|header| match &header.value {
+            HeaderValue::Secret(secret) => Some(secret),
+            HeaderValue::Open(_) => None,
+        });
+        let secrets = self.api_key.iter().chain(headers);
         secrets.fold(text.to_owned(), |text, secret| secret.redact(&text))
     }
 
@@ -87,6 +105,16 @@ impl Target {
     /// How often, on average, this share's turn comes.
     pub fn interval_of(&self, share: &Share) -> Duration {
         self.rate.interval.mul_f64(f64::from(self.total_weight()) / f64::from(share.weight))
+    }
+}
+
+impl HeaderValue {
+    /// The text itself; only what puts it on the wire may ask.
+    pub fn expose(&self) -> &str {
+        match self {
+            Self::Open(text) => text,
+            Self::Secret(secret) => secret.expose(),
+        }
     }
 }
 

@@ -185,8 +185,8 @@ fn headers(target: &Target) -> Result<HeaderMap, String> {
     if let Some(key) = &target.api_key {
         insert(AUTHORIZATION.as_str(), format!("Bearer {}", key.expose()))?;
     }
-    for (name, value) in &target.headers {
-        insert(name, value.expose().to_owned())?;
+    for header in &target.headers {
+        insert(&header.name, header.value.expose().to_owned())?;
     }
     Ok(headers)
 }

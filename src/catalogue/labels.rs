@@ -1,0 +1,82 @@
+//! Labels beside target and workload: every value that can occur is known here.
+
+use crate::domain::{Failure, Skip, Verdict};
+
+/// A label with a closed set of values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Label {
+    Failure,
+    Verdict,
+    Skip,
+    Phase,
+    Direction,
+    /// Free text about the target or the build; only on info metrics.
+    Info,
+}
+
+/// The parts of making a connection and waiting for an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    Resolve,
+    Connect,
+    Tls,
+    Wait,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Direction {
+    Prompt,
+    CachedPrompt,
+    Reasoning,
+    Output,
+}
+
+impl Label {
+    /// None for info metrics, whose labels depend on the configuration.
+    pub fn name(self) -> Option<&'static str> {
+        match self {
+            Self::Failure | Self::Skip => Some("reason"),
+            Self::Verdict => Some("verdict"),
+            Self::Phase => Some("phase"),
+            Self::Direction => Some("direction"),
+            Self::Info => None,
+        }
+    }
+
+    pub fn values(self) -> Vec<&'static str> {
+        match self {
+            Self::Failure => Failure::ALL.iter().map(|f| f.label()).collect(),
+            Self::Verdict => Verdict::ALL.iter().map(|v| v.label()).collect(),
+            Self::Skip => Skip::ALL.iter().map(|s| s.label()).collect(),
+            Self::Phase => Phase::ALL.iter().map(|p| p.label()).collect(),
+            Self::Direction => Direction::ALL.iter().map(|d| d.label()).collect(),
+            Self::Info => Vec::new(),
+        }
+    }
+}
+
+impl Phase {
+    pub const ALL: [Self; 4] = [Self::Resolve, Self::Connect, Self::Tls, Self::Wait];
+
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Resolve => "resolve",
+            Self::Connect => "connect",
+            Self::Tls => "tls",
+            Self::Wait => "wait",
+        }
+    }
+}
+
+impl Direction {
+    pub const ALL: [Self; 4] = [Self::Prompt, Self::CachedPrompt, Self::Reasoning, Self::Output];
+
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Prompt => "prompt",
+            Self::CachedPrompt => "cached_prompt",
+            Self::Reasoning => "reasoning",
+            Self::Output => "output",
+        }
+    }
+}
