@@ -35,7 +35,7 @@ pub struct Cli {
     #[arg(
         long,
         global = true,
-        display_order = 1000,
+        help_heading = "Logging",
         env = "SLOPROBE_LOG",
         value_name = "FILTER",
         verbatim_doc_comment

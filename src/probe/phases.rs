@@ -13,23 +13,17 @@ pub(super) struct Phases(Mutex<Stamps>);
 
 #[derive(Debug, Default, Clone, Copy)]
 struct Stamps {
-    dialled: Option<Instant>,
     resolving: Option<Instant>,
     resolved: Option<Instant>,
     connected: Option<Instant>,
     secured: Option<Instant>,
+    ready: bool,
     sent: Option<Instant>,
 }
 
 impl Phases {
     pub(super) fn reset(&self) {
         *self.stamps() = Stamps::default();
-    }
-
-    pub(super) fn dialled(&self) {
-        let now = Instant::now();
-        // A connection that was closed while idle is dialled anew: only the last attempt counts.
-        *self.stamps() = Stamps { dialled: Some(now), ..Stamps::default() };
     }
 
     pub(super) fn resolving(&self) {
@@ -40,13 +34,18 @@ impl Phases {
         self.stamps().resolved = Some(Instant::now());
     }
 
-    /// TCP is open: said by the first thing that TLS asks for, or by the end of dialling without TLS.
+    /// TCP is open: said by the first thing that TLS asks for.
     pub(super) fn connected(&self) {
         self.stamps().connected.get_or_insert_with(Instant::now);
     }
 
-    pub(super) fn secured(&self) {
-        self.stamps().secured = Some(Instant::now());
+    /// Dialling is over; with TLS, this is when it was done.
+    pub(super) fn ready(&self, secure: bool) {
+        let now = Instant::now();
+        let mut stamps = self.stamps();
+        stamps.connected.get_or_insert(now);
+        stamps.secured = secure.then_some(now);
+        stamps.ready = true;
     }
 
     /// The connection takes the request's body: what follows is the server's time.
@@ -58,14 +57,14 @@ impl Phases {
         self.stamps().sent
     }
 
-    /// Which part of making the connection has not succeeded; none once the request was sent.
+    /// Which part of making the connection has not succeeded; none once there is one.
     pub(super) fn unfinished(&self) -> Option<Failure> {
         let stamps = *self.stamps();
-        if stamps.sent.is_some() {
+        if stamps.ready || stamps.sent.is_some() {
             None
         } else if stamps.resolving.is_some() && stamps.resolved.is_none() {
             Some(Failure::Dns)
-        } else if stamps.dialled.is_some() && stamps.connected.is_some() {
+        } else if stamps.connected.is_some() {
             Some(Failure::Tls)
         } else {
             Some(Failure::Connect)

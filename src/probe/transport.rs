@@ -289,14 +289,12 @@ where
 
     fn call(&mut self, destination: R) -> Self::Future {
         let StampedConnect { phases, secure } = self.stamp.clone();
-        phases.dialled();
+        // A connection that was closed while idle is dialled anew: only the last attempt counts.
+        phases.reset();
         let connecting = self.inner.call(destination);
         Box::pin(async move {
             let connection = connecting.await?;
-            phases.connected();
-            if secure {
-                phases.secured();
-            }
+            phases.ready(secure);
             Ok(connection)
         })
     }

@@ -1,0 +1,122 @@
+//! The daemon among healthy and broken targets, and the demo, as their users start them.
+
+mod common;
+mod support;
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use common::{Daemon, PATIENCE, Process, config, eventually, get, sloprobe};
+use support::{Server, Step, answer, end, head, text};
+use tokio::time::Instant;
+
+/// The value of the one series whose text begins so.
+fn value(metrics: &str, series: &str) -> f64 {
+    let line = metrics.lines().find(|line| line.starts_with(series));
+    line.and_then(|line| line.rsplit(' ').next()?.parse().ok()).unwrap_or_else(|| panic!("no {series}"))
+}
+
+#[tokio::test]
+async fn broken_targets_are_counted_and_logged_once_and_the_daemon_goes_on() {
+    let healthy = Server::start(vec![head(), Step::Send(text("a")), end(1)]).await;
+    let page = Server::start(answer("200 OK", "content-type: text/html\r\n", "<html>hello</html>")).await;
+    let silent = Server::start(vec![Step::Close]).await;
+    let closed = Server::start(vec![]).await.address;
+    let mut text = "[[workloads]]\nname = 'w'\nkind = 'chat'\n".to_owned();
+    for (name, address) in
+        [("healthy", healthy.address), ("page", page.address), ("silent", silent.address), ("closed", closed)]
+    {
+        let _ = write!(
+            text,
+            "[[targets]]\nname = '{name}'\nurl = 'http://{address}'\nmodel = 'm'\nrate = '10/s'\n"
+        );
+    }
+    let folder = config(&text);
+    let daemon = Daemon::start(sloprobe(&["run"]).current_dir(&folder)).await;
+
+    let broken = [("page", "malformed"), ("silent", "truncated"), ("closed", "connect")];
+    eventually("five failures of each broken target", PATIENCE, async || {
+        let metrics = daemon.metrics().await;
+        for (target, reason) in broken {
+            let series =
+                format!(r#"sloprobe_failures_total{{reason="{reason}",target="{target}",workload="w"}}"#);
+            if value(&metrics, &series) < 5.0 {
+                return Err(series);
+            }
+        }
+        let served = value(&metrics, r#"sloprobe_ttft_seconds_count{target="healthy",workload="w"}"#);
+        if served < 5.0 { Err("too few answers".to_owned()) } else { Ok(()) }
+    })
+    .await;
+
+    let metrics = daemon.metrics().await;
+    assert!(metrics.contains("sloprobe_up{target=\"healthy\"} 1\n"), "{metrics}");
+    assert!(metrics.contains("sloprobe_up{target=\"closed\"} 0\n"), "{metrics}");
+    daemon.process.signal("TERM");
+    let ended = daemon.process.ended(PATIENCE).await;
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    for (target, reason) in broken {
+        let lines = ended.stderr.lines().filter(|line| line.contains(&format!("target=\"{target}\"")));
+        let lines: Vec<_> = lines.collect();
+        assert_eq!(lines.len(), 1, "{lines:#?}");
+        assert!(lines[0].contains(reason), "{lines:?}");
+    }
+    assert!(!ended.stderr.contains("panicked"), "{}", ended.stderr);
+}
+
+#[tokio::test]
+async fn the_pages_say_what_they_should_and_a_hangup_is_survived() {
+    let healthy = Server::start(vec![head(), Step::Send(text("a")), end(1)]).await;
+    let folder = config(&format!(
+        "[[targets]]\nname = 'a<b'\nurl = 'http://{}'\nmodel = 'm'\nrate = '10/s'\n",
+        healthy.address
+    ));
+    let daemon = Daemon::start(sloprobe(&["run"]).current_dir(&folder)).await;
+    assert_eq!(get(&daemon.address, "/-/healthy").await.unwrap(), "sloprobe is healthy\n");
+    assert_eq!(get(&daemon.address, "/-/ready").await.unwrap(), "sloprobe is probing\n");
+    let page = get(&daemon.address, "/").await.unwrap();
+    assert!(page.contains("href=\"/metrics\"") && page.contains("<td>a&lt;b</td>"), "{page}");
+    assert!(get(&daemon.address, "/nowhere").await.is_err());
+
+    daemon.process.signal("HUP");
+    eventually("a word about the hangup", PATIENCE, async || {
+        let log = daemon.process.stderr();
+        if log.contains("SIGHUP") { Ok(()) } else { Err(log) }
+    })
+    .await;
+    assert!(get(&daemon.address, "/-/healthy").await.is_ok());
+}
+
+/// The column of a row of the demo's newest table.
+fn cell(output: &str, target: &str, workload: &str, column: usize) -> Option<String> {
+    let row = output.lines().rfind(|line| {
+        let mut words = line.split_whitespace();
+        words.next() == Some(target) && words.next() == Some(workload)
+    })?;
+    row.split("  ").map(str::trim).filter(|cell| !cell.is_empty()).nth(column).map(str::to_owned)
+}
+
+#[tokio::test]
+async fn the_demo_shows_probes_at_once_an_upgrade_and_a_quick_end() {
+    let command = &mut sloprobe(&["demo", "--listen", "127.0.0.1:0", "--upgrade-after", "8s"]);
+    let demo = Process::spawn(command).unwrap();
+    eventually("the first probes", Duration::from_secs(5), async || {
+        let output = demo.stdout();
+        let probes = cell(&output, "steady", "short-chat", 2).and_then(|n| n.parse::<u32>().ok());
+        if probes > Some(0) { Ok(()) } else { Err(output) }
+    })
+    .await;
+    assert!(demo.stdout().contains("- targets: [\"127.0.0.1:"), "{}", demo.stdout());
+    eventually("a TTFT that grew", PATIENCE, async || {
+        let output = demo.stdout();
+        let change = |target| cell(&output, target, "rag", 6)?.strip_suffix(" %")?.parse::<f64>().ok();
+        if change("steady") > Some(25.0) && change("fast") < Some(20.0) { Ok(()) } else { Err(output) }
+    })
+    .await;
+    let asked = Instant::now();
+    demo.signal("INT");
+    let ended = demo.ended(PATIENCE).await;
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    assert!(Instant::now() - asked < Duration::from_secs(2), "the demo took too long to end");
+    assert!(ended.stdout.contains("steady was upgraded to 0.33.0"), "{}", ended.stdout);
+}
