@@ -85,3 +85,118 @@ impl Drop for Running {
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::sample::Itl;
+    use crate::domain::{Failure, Sample, Tokens, fixture};
+
+    const MS: Duration = Duration::from_millis(1);
+
+    /// What Prometheus would read of one series.
+    fn value(recorder: &Recorder, series: &str) -> f64 {
+        let text = prometheus::TextEncoder::new().encode_to_string(&recorder.registry().gather()).unwrap();
+        let line = text.lines().find_map(|line| line.strip_prefix(series)?.strip_prefix(' '));
+        line.unwrap_or_else(|| panic!("no {series} in {text}")).parse().unwrap()
+    }
+
+    fn close(left: f64, right: f64) -> bool {
+        (left - right).abs() < 1e-9
+    }
+
+    fn sample() -> Sample {
+        Sample {
+            lag: MS,
+            connect: Some(2 * MS),
+            wait: Some(3 * MS),
+            ttft: Some(100 * MS),
+            answer_ttft: Some(150 * MS),
+            tpot: Some(20 * MS),
+            itl: vec![Itl { per_token: 20 * MS, tokens: 3 }, Itl { per_token: 30 * MS, tokens: 1 }],
+            stall: Some(60 * MS),
+            latency: Some(500 * MS),
+            tokens_per_second: Some(50.0),
+            ..Sample::default()
+        }
+    }
+
+    #[test]
+    fn a_success_is_counted_measured_and_up() {
+        let target = fixture::target("t", &["w"]);
+        let recorder = Recorder::new(std::slice::from_ref(&target)).unwrap();
+        recorder.record(&fixture::report(&target, sample(), None));
+        for (series, expected) in [
+            (r#"sloprobe_up{target="t"}"#, 1.0),
+            (r#"sloprobe_answers_total{target="t",verdict="unchecked",workload="w"}"#, 1.0),
+            (r#"sloprobe_ttft_seconds_sum{target="t",workload="w"}"#, 0.1),
+            (r#"sloprobe_answer_ttft_seconds_sum{target="t",workload="w"}"#, 0.15),
+            (r#"sloprobe_tpot_seconds_sum{target="t",workload="w"}"#, 0.02),
+            (r#"sloprobe_itl_seconds_count{target="t",workload="w"}"#, 4.0),
+            (r#"sloprobe_itl_seconds_sum{target="t",workload="w"}"#, 0.09),
+            (r#"sloprobe_stall_seconds_sum{target="t",workload="w"}"#, 0.06),
+            (r#"sloprobe_latency_seconds_sum{target="t",workload="w"}"#, 0.5),
+            (r#"sloprobe_output_tokens_per_second_sum{target="t",workload="w"}"#, 50.0),
+            (r#"sloprobe_connection_seconds_sum{phase="connect",target="t",workload="w"}"#, 0.002),
+            (r#"sloprobe_connection_seconds_count{phase="tls",target="t",workload="w"}"#, 0.0),
+            (r#"sloprobe_tokens_total{direction="prompt",target="t",workload="w"}"#, 10.0),
+            (r#"sloprobe_tokens_total{direction="output",target="t",workload="w"}"#, 20.0),
+            ("sloprobe_lag_seconds_sum", 0.001),
+        ] {
+            assert!(close(value(&recorder, series), expected), "{series}: {}", value(&recorder, series));
+        }
+        let last = value(&recorder, r#"sloprobe_last_success_timestamp_seconds{target="t",workload="w"}"#);
+        assert!(last > 1.7e9, "{last}");
+    }
+
+    #[test]
+    fn a_failure_is_counted_by_its_reason_and_measures_nothing_but_its_connection() {
+        let target = fixture::target("t", &["w"]);
+        let recorder = Recorder::new(std::slice::from_ref(&target)).unwrap();
+        let mut report = fixture::report(&target, sample(), Some(Failure::Truncated.because("cut")));
+        report.suspect = true;
+        report.tokens = Tokens::default();
+        recorder.record(&report);
+        for (series, expected) in [
+            (r#"sloprobe_up{target="t"}"#, 0.0),
+            (r#"sloprobe_failures_total{reason="truncated",target="t",workload="w"}"#, 1.0),
+            (r#"sloprobe_failures_total{reason="empty",target="t",workload="w"}"#, 0.0),
+            (r#"sloprobe_suspect_total{target="t",workload="w"}"#, 1.0),
+            (r#"sloprobe_ttft_seconds_count{target="t",workload="w"}"#, 0.0),
+            (r#"sloprobe_itl_seconds_count{target="t",workload="w"}"#, 0.0),
+            (r#"sloprobe_latency_seconds_count{target="t",workload="w"}"#, 0.0),
+            (r#"sloprobe_last_success_timestamp_seconds{target="t",workload="w"}"#, 0.0),
+            (r#"sloprobe_connection_seconds_count{phase="connect",target="t",workload="w"}"#, 1.0),
+            (r#"sloprobe_tokens_total{direction="output",target="t",workload="w"}"#, 0.0),
+        ] {
+            assert!(close(value(&recorder, series), expected), "{series}: {}", value(&recorder, series));
+        }
+    }
+
+    #[test]
+    fn a_probe_is_in_flight_until_its_guard_is_dropped() {
+        let target = fixture::target("t", &["w"]);
+        let recorder = Arc::new(Recorder::new(std::slice::from_ref(&target)).unwrap());
+        let in_flight = || value(&recorder, r#"sloprobe_in_flight{target="t",workload="w"}"#);
+        let running = recorder.started(&target, &target.mix[0].workload);
+        assert!(close(in_flight(), 1.0));
+        drop(running);
+        assert!(close(in_flight(), 0.0));
+        assert!(close(value(&recorder, r#"sloprobe_probes_total{target="t",workload="w"}"#), 1.0));
+    }
+
+    #[test]
+    fn labels_of_the_user_stand_on_the_info_metric_alone() {
+        let mut target = (*fixture::target("t", &["w"])).clone();
+        target.labels.insert("gpu".into(), "H200".into());
+        let targets = [Arc::new(target), fixture::target("u", &["w"])];
+        let recorder = Recorder::new(&targets).unwrap();
+        let of = |target: &str, gpu: &str| {
+            format!(
+                r#"sloprobe_target_info{{api="openai-chat",engine="auto",gpu="{gpu}",model="tiny",target="{target}"}}"#
+            )
+        };
+        assert!(close(value(&recorder, &of("t", "H200")), 1.0));
+        assert!(close(value(&recorder, &of("u", "")), 1.0));
+    }
+}
