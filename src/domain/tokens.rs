@@ -19,6 +19,26 @@ pub enum TokenSource {
     Deltas,
 }
 
+/// More than any model reads, and more than any writes in one answer. A counter that once took a wild number
+/// would be wrong for ever.
+const MOST_PROMPT_TOKENS: u64 = 100_000_000;
+const MOST_OUTPUT_TOKENS: u64 = 1_000_000;
+
+impl Tokens {
+    /// Forgets counts that cannot be true.
+    #[must_use]
+    pub fn plausible(self) -> Self {
+        let within = |count: Option<u64>, most: u64| count.filter(|&count| count <= most);
+        Self {
+            prompt: within(self.prompt, MOST_PROMPT_TOKENS),
+            cached: within(self.cached, MOST_PROMPT_TOKENS),
+            reasoning: within(self.reasoning, MOST_OUTPUT_TOKENS),
+            output: within(self.output, MOST_OUTPUT_TOKENS),
+            source: self.source,
+        }
+    }
+}
+
 impl TokenSource {
     pub fn label(self) -> &'static str {
         match self {

@@ -127,10 +127,11 @@ impl Account {
         if let Some(error) = &meaning.error {
             return Err(Failure::InBand.because(error));
         }
-        if let Some(usage) = meaning.usage {
+        let usage = meaning.usage.map(Tokens::plausible);
+        if let Some(usage) = usage {
             self.tokens = merge(self.tokens, usage);
         }
-        self.add_deltas(at, meaning);
+        self.add_deltas(at, meaning, usage.and_then(|usage| usage.output));
         if meaning.finished || meaning.ended {
             self.timeline.finished.get_or_insert(at);
         }
@@ -138,11 +139,11 @@ impl Account {
         Ok(())
     }
 
-    fn add_deltas(&mut self, at: Instant, meaning: &Meaning) {
+    /// `so_far` is the number of output tokens that the event itself tells.
+    fn add_deltas(&mut self, at: Instant, meaning: &Meaning, so_far: Option<u64>) {
         if meaning.channels.is_empty() {
             return;
         }
-        let so_far = meaning.usage.and_then(|usage| usage.output);
         self.usage_on_each &= so_far.is_some();
         let mut own = match so_far {
             Some(total) => {
@@ -282,6 +283,16 @@ mod tests {
         let (_, timeline, tokens) = read(&[&counted(1), &counted(4), FINISH, &usage(4)]);
         assert_eq!((tokens.output, tokens.source), (Some(4), Some(TokenSource::ChunkUsage)));
         assert_eq!(timeline.deltas.iter().map(|d| d.tokens).collect::<Vec<_>>(), [Some(1), Some(3)]);
+    }
+
+    #[test]
+    fn counts_that_cannot_be_are_not_believed() {
+        let lie =
+            format!(r#"{{"choices":[],"usage":{{"prompt_tokens":{0},"completion_tokens":{0}}}}}"#, u64::MAX);
+        let (outcome, _, tokens) = read(&[TEXT, TEXT, FINISH, &lie, "[DONE]"]);
+        assert_eq!(outcome, Ok(()));
+        assert_eq!((tokens.prompt, tokens.output), (None, Some(2)));
+        assert_eq!(tokens.source, Some(TokenSource::Deltas));
     }
 
     #[test]
