@@ -6,7 +6,7 @@ mod labels;
 use std::fmt::Write as _;
 
 use crate::domain::Target;
-pub use labels::{Direction, Label, Phase};
+pub use labels::{Direction, Label, Phase, ServerPhase};
 
 /// One metric family.
 #[derive(Debug, Clone, Copy)]
@@ -119,11 +119,20 @@ pub const CONNECTION: Family = labelled(
     ),
     Label::Phase,
 );
+pub const SERVER: Family = labelled(
+    family(
+        "sloprobe_server_seconds",
+        Histogram(buckets::REQUEST),
+        Workload,
+        "Where the server itself says its time went, for servers that tell; successful probes.",
+    ),
+    Label::ServerPhase,
+);
 pub const TOKENS_PER_SECOND: Family = family(
     "sloprobe_output_tokens_per_second",
     Histogram(buckets::SPEED),
     Workload,
-    "Output tokens per second after the first arrival, one value per successful probe.",
+    "Output tokens per second after the first arrival, one value per successful probe; over all of its time if it was not streamed.",
 );
 pub const TOKENS: Family = labelled(
     family(
@@ -198,7 +207,7 @@ pub const BUILD_INFO: Family = labelled(
 );
 
 /// In the order of the documentation.
-pub const ALL: [&Family; 25] = [
+pub const ALL: [&Family; 26] = [
     &PROBES,
     &FAILURES,
     &ANSWERS,
@@ -211,6 +220,7 @@ pub const ALL: [&Family; 25] = [
     &STALL,
     &LATENCY,
     &CONNECTION,
+    &SERVER,
     &TOKENS_PER_SECOND,
     &TOKENS,
     &IN_FLIGHT,

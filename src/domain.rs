@@ -11,6 +11,7 @@ pub mod secret;
 pub mod skip;
 pub mod target;
 pub mod timeline;
+pub mod times;
 pub mod tokens;
 pub mod workload;
 
@@ -22,5 +23,6 @@ pub use secret::Secret;
 pub use skip::Skip;
 pub use target::{Api, Connection, Engine, Header, HeaderValue, Limits, Rate, Share, Target};
 pub use timeline::{Channel, Delta, Timeline};
+pub use times::ServerTimes;
 pub use tokens::{TokenSource, Tokens};
 pub use workload::{Cache, Kind, Language, Timeouts, Workload};

@@ -14,7 +14,7 @@ use tokio::time::Instant;
 use crate::domain::{Failure, Fault, Prompt, Report, Sample, Target, Timeline, Verdict, Workload, clock};
 use crate::protocol::Dialect;
 use patience::{Limit, Patience};
-use read::Reading;
+use read::{Read, Reading};
 pub use tls::Trust;
 use transport::{Answer, Broken, Lane};
 pub use transport::{Transport, Unusable};
@@ -39,7 +39,6 @@ struct Exchange<'a> {
     transport: &'a Transport,
     lane: &'a Lane,
     job: &'a Job,
-    dialect: Dialect,
     reading: Reading,
     patience: Patience,
     retry_after: Option<Duration>,
@@ -65,7 +64,7 @@ pub async fn run(transport: &Transport, job: Job) -> Report {
         Ok(lane) => lane,
         Err(broken) => {
             let fault = Failure::Connect.because(broken.detail);
-            return report(job, wall, Reading::new(dialect, timeline), Some(fault), None);
+            return report(job, wall, Reading::new(dialect, true, timeline), Some(fault), None);
         }
     };
     lane.phases.reset();
@@ -73,8 +72,7 @@ pub async fn run(transport: &Transport, job: Job) -> Report {
         transport,
         lane: &lane,
         job: &job,
-        dialect,
-        reading: Reading::new(dialect, timeline),
+        reading: Reading::new(dialect, job.target.stream, timeline),
         patience: Patience::new(started, job.workload.timeouts),
         retry_after: None,
     };
@@ -99,7 +97,7 @@ fn report(
     fault: Option<Fault>,
     retry_after: Option<Duration>,
 ) -> Report {
-    let (timeline, tokens) = reading.into_parts();
+    let Read { timeline, tokens, times, fingerprint } = reading.finish();
     let sample = Sample::derive(&timeline, &tokens);
     let fault = fault.map(|fault| fault.made_quotable(|detail| job.target.redact(detail)));
     Report {
@@ -111,6 +109,8 @@ fn report(
         timeline,
         sample,
         tokens,
+        times,
+        fingerprint,
         fault,
         suspect: false,
         retry_after,
@@ -179,7 +179,7 @@ impl Exchange<'_> {
         let failure = failure_of(answer.status(), answer.has_retry_after());
         let says = match answer.location() {
             Some(location) => format!("redirects to {location}; write that address into the configuration"),
-            None => self.dialect.explain(&body),
+            None => Dialect::explain(&body),
         };
         failure.because(format!("HTTP {}: {says}", answer.status()))
     }

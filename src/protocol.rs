@@ -1,21 +1,44 @@
 //! Wire formats: how a prompt becomes a request, and what each event of the answer means. No I/O.
 
+mod anthropic;
+mod gemini;
+pub mod ndjson;
+mod ollama;
 mod openai;
 mod openai_chat;
 mod openai_completions;
+mod openai_responses;
+mod refusal;
 mod something;
 pub mod sse;
+mod tgi;
+mod triton;
 
 use bytes::Bytes;
 use url::Url;
 
-use crate::domain::{Api, Channel, Prompt, Target, Tokens};
+use crate::domain::{Api, Channel, Prompt, ServerTimes, Target, Tokens};
 
-/// The wire format that a target speaks; a closed set.
+/// The wire format that a target speaks; a closed set, one file each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Dialect {
     OpenAiChat,
     OpenAiCompletions,
+    OpenAiResponses,
+    Anthropic,
+    Gemini,
+    Tgi,
+    Triton,
+    Ollama,
+}
+
+/// How the pieces of a streamed answer are told apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Framing {
+    /// Server-sent events.
+    Sse,
+    /// One JSON value per line.
+    Ndjson,
 }
 
 /// One HTTP request, ready to be sent. Credentials are added by whoever sends it.
@@ -25,7 +48,15 @@ pub struct Request {
     pub body: Bytes,
 }
 
-/// What one event says; several things at once are common (text, finish reason and usage in one chunk).
+/// A header that carries the key: its name, and what stands before the key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KeyHeader {
+    pub name: &'static str,
+    pub before: &'static str,
+}
+
+/// What one event, or a whole answer, says; several things at once are common (text, finish reason and usage
+/// in one chunk).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Meaning {
     /// The channels on which this event brought something generated.
@@ -34,6 +65,10 @@ pub struct Meaning {
     pub token_ids: Option<u32>,
     /// Counts so far, or in total.
     pub usage: Option<Tokens>,
+    /// What the server says about its own time.
+    pub times: ServerTimes,
+    /// What the server calls its present self.
+    pub fingerprint: Option<String>,
     /// The model stopped, and said why.
     pub finished: bool,
     /// The dialect's end marker: nothing follows.
@@ -47,41 +82,100 @@ pub struct Meaning {
 #[error("{0}")]
 pub struct Nonsense(pub String);
 
+/// Calls the function of the file that speaks a dialect.
+macro_rules! spoken {
+    ($dialect:expr, $function:ident($($argument:expr),*)) => {
+        match $dialect {
+            Dialect::OpenAiChat => openai_chat::$function($($argument),*),
+            Dialect::OpenAiCompletions => openai_completions::$function($($argument),*),
+            Dialect::OpenAiResponses => openai_responses::$function($($argument),*),
+            Dialect::Anthropic => anthropic::$function($($argument),*),
+            Dialect::Gemini => gemini::$function($($argument),*),
+            Dialect::Tgi => tgi::$function($($argument),*),
+            Dialect::Triton => triton::$function($($argument),*),
+            Dialect::Ollama => ollama::$function($($argument),*),
+        }
+    };
+}
+
 impl Dialect {
     pub fn of(api: Api) -> Self {
         match api {
             Api::OpenAiChat => Self::OpenAiChat,
             Api::OpenAiCompletions => Self::OpenAiCompletions,
+            Api::OpenAiResponses => Self::OpenAiResponses,
+            Api::Anthropic => Self::Anthropic,
+            Api::Gemini => Self::Gemini,
+            Api::Tgi => Self::Tgi,
+            Api::Triton => Self::Triton,
+            Api::Ollama => Self::Ollama,
         }
     }
 
     /// The address that will be called.
-    pub fn url(self, base: &Url) -> Url {
-        match self {
-            Self::OpenAiChat => openai::join(base, "chat/completions"),
-            Self::OpenAiCompletions => openai::join(base, "completions"),
-        }
+    pub fn url(self, target: &Target) -> Url {
+        spoken!(self, url(target))
     }
 
     pub fn request(self, target: &Target, prompt: &Prompt) -> Request {
-        let body = match self {
-            Self::OpenAiChat => openai_chat::body(target, prompt),
-            Self::OpenAiCompletions => openai_completions::body(target, prompt),
-        };
-        Request { url: self.url(&target.url), body: Bytes::from(body) }
+        let body = spoken!(self, body(target, prompt));
+        Request { url: self.url(target), body: Bytes::from(body) }
+    }
+
+    pub fn framing(self) -> Framing {
+        match self {
+            Self::Ollama => Framing::Ndjson,
+            _ => Framing::Sse,
+        }
     }
 
     /// What one event of a streamed answer means.
     pub fn interpret(self, data: &[u8]) -> Result<Meaning, Nonsense> {
-        match self {
-            Self::OpenAiChat | Self::OpenAiCompletions => openai::interpret(data),
-        }
+        spoken!(self, interpret(data))
+    }
+
+    /// What an answer that came whole means.
+    pub fn interpret_whole(self, body: &[u8]) -> Result<Meaning, Nonsense> {
+        spoken!(self, interpret_whole(body))
     }
 
     /// What the body of a refusal says, in one line for the log.
-    pub fn explain(self, body: &[u8]) -> String {
+    pub fn explain(body: &[u8]) -> String {
+        refusal::explain(body)
+    }
+
+    /// Where the key goes.
+    pub fn key_headers(self, target: &Target) -> &'static [KeyHeader] {
+        const BEARER: KeyHeader = KeyHeader { name: "authorization", before: "Bearer " };
+        const X_API_KEY: KeyHeader = KeyHeader { name: "x-api-key", before: "" };
+        const GOOGLE: KeyHeader = KeyHeader { name: "x-goog-api-key", before: "" };
         match self {
-            Self::OpenAiChat | Self::OpenAiCompletions => openai::explain(body),
+            // Anthropic itself wants one header; engines that speak its format look at the other.
+            Self::Anthropic if target.url.domain().is_some_and(|name| name.ends_with("anthropic.com")) => {
+                &[X_API_KEY]
+            }
+            Self::Anthropic => &[X_API_KEY, BEARER],
+            Self::Gemini => &[GOOGLE],
+            _ => &[BEARER],
         }
     }
+
+    /// Headers that the format demands.
+    pub fn headers(self) -> &'static [(&'static str, &'static str)] {
+        match self {
+            Self::Anthropic => &[("anthropic-version", "2023-06-01")],
+            _ => &[],
+        }
+    }
+}
+
+/// A text of JSON made of strings, numbers and flags.
+fn to_json(body: &impl serde::Serialize) -> String {
+    serde_json::to_string(body).expect("strings, numbers and flags always serialize")
+}
+
+/// One JSON value of an answer, or why it is none.
+fn from_json<'a, T: serde::Deserialize<'a>>(data: &'a [u8]) -> Result<T, Nonsense> {
+    serde_json::from_slice(data)
+        .map_err(|e| Nonsense(format!("not a piece of an answer ({e}): {}", String::from_utf8_lossy(data))))
 }

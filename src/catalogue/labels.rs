@@ -9,6 +9,7 @@ pub enum Label {
     Verdict,
     Skip,
     Phase,
+    ServerPhase,
     Direction,
     /// Free text about the target or the build; only on info metrics.
     Info,
@@ -21,6 +22,15 @@ pub enum Phase {
     Connect,
     Tls,
     Wait,
+}
+
+/// The parts of an answer's time on the server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ServerPhase {
+    Queue,
+    Prefill,
+    Decode,
+    Load,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,7 +47,7 @@ impl Label {
         match self {
             Self::Failure | Self::Skip => Some("reason"),
             Self::Verdict => Some("verdict"),
-            Self::Phase => Some("phase"),
+            Self::Phase | Self::ServerPhase => Some("phase"),
             Self::Direction => Some("direction"),
             Self::Info => None,
         }
@@ -49,6 +59,7 @@ impl Label {
             Self::Verdict => Verdict::ALL.iter().map(|v| v.label()).collect(),
             Self::Skip => Skip::ALL.iter().map(|s| s.label()).collect(),
             Self::Phase => Phase::ALL.iter().map(|p| p.label()).collect(),
+            Self::ServerPhase => ServerPhase::ALL.iter().map(|p| p.label()).collect(),
             Self::Direction => Direction::ALL.iter().map(|d| d.label()).collect(),
             Self::Info => Vec::new(),
         }
@@ -64,6 +75,19 @@ impl Phase {
             Self::Connect => "connect",
             Self::Tls => "tls",
             Self::Wait => "wait",
+        }
+    }
+}
+
+impl ServerPhase {
+    pub const ALL: [Self; 4] = [Self::Queue, Self::Prefill, Self::Decode, Self::Load];
+
+    pub fn label(self) -> &'static str {
+        match self {
+            Self::Queue => "queue",
+            Self::Prefill => "prefill",
+            Self::Decode => "decode",
+            Self::Load => "load",
         }
     }
 }

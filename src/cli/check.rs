@@ -36,7 +36,7 @@ pub(super) fn run(args: &CheckArgs) -> ExitCode {
 fn describe(plan: &Plan) -> String {
     let mut lines = vec!["The configuration is sound. It will call:".to_owned()];
     for target in &plan.targets {
-        let url = Dialect::of(target.api).url(&target.url);
+        let url = Dialect::of(target.api).url(target);
         lines.push(format!("  {}  POST {url}  ({}, model {})", target.name, target.api.name(), target.model));
     }
     lines.push(String::new());

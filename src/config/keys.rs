@@ -31,6 +31,7 @@ pub(super) const TARGET: Keys = Keys {
         "headers",
         "labels",
         "connection",
+        "stream",
         "rate",
         "mix",
         "in_flight",

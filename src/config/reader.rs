@@ -171,16 +171,13 @@ impl<'a> Node<'a> {
         fits.or_else(|| self.refuse(format!("{shown} is out of range"), remedy))
     }
 
-    /// A word of a closed list; `later` are words of the design that this version does not take yet.
-    pub(super) fn one_of<T: Copy>(&self, names: &[(&'static str, T)], later: &[&str]) -> Option<T> {
+    /// A word of a closed list.
+    pub(super) fn one_of<T: Copy>(&self, names: &[(&'static str, T)]) -> Option<T> {
         let words = || names.iter().map(|(name, _)| *name);
         let all = || format!("write {}", any_of(words().map(quote)));
         let Some(text) = self.as_text() else { return self.wrong_type("text", all()) };
         if let Some((_, value)) = names.iter().find(|(name, _)| *name == text) {
             return Some(*value);
-        }
-        if later.contains(&text) {
-            return self.refuse(format!("{text:?} is not supported by this version yet"), all());
         }
         let remedy = nearest(text, words()).map_or_else(all, |near| format!("write {near:?}"));
         self.refuse(format!("{} is not known here", quote(text)), remedy)

@@ -15,9 +15,6 @@ use super::workload::{Entry, Names, Workloads};
 use super::{secret, value};
 use crate::domain::{Api, Connection, Engine, Limits, Rate, Share, Target};
 
-/// Of the design, not of this version.
-const LATER_APIS: [&str; 6] = ["openai-responses", "anthropic", "gemini", "tgi", "triton", "ollama"];
-
 const DEFAULT_RATE: Rate = Rate { interval: Duration::from_secs(10) };
 const DEFAULT_IN_FLIGHT: usize = 16;
 const MAX_WEIGHT: u32 = 1000;
@@ -54,16 +51,17 @@ fn read_one<'a>(
     let name = names.read(table);
     let url = table.need("url", "write url = \"https://llm.example.com/v1\"");
     let url = url.and_then(|node| value::url(&node));
-    let api = table.or("api", Api::OpenAiChat, |node| node.one_of(&Api::NAMES, &LATER_APIS));
+    let api = table.or("api", Api::OpenAiChat, |node| node.one_of(&Api::NAMES));
     let model =
         table.need("model", "write the name that the server knows, such as model = \"qwen2.5-72b-instruct\"");
     let model = model.and_then(|node| value::line(&node, "qwen2.5-72b-instruct"));
     let api_key = table.or("api_key", None, |node| secret::reference(&node, outside).map(Some));
-    let engine = table.or("engine", Engine::Auto, |node| node.one_of(&Engine::NAMES, &[]));
+    let engine = table.or("engine", Engine::Auto, |node| node.one_of(&Engine::NAMES));
     let keyed = table.get("api_key").is_some();
     let headers = table.or("headers", Vec::new(), |node| secret::headers(&node, keyed, outside));
     let labels = table.or("labels", BTreeMap::new(), |node| read_labels(&node));
-    let connection = table.or("connection", Connection::Reuse, |node| node.one_of(&Connection::NAMES, &[]));
+    let connection = table.or("connection", Connection::Reuse, |node| node.one_of(&Connection::NAMES));
+    let stream = table.or("stream", true, |node| node.flag());
     let rate = table.or("rate", DEFAULT_RATE, |node| value::rate(&node));
     let mix = match table.get("mix") {
         Some(node) => read_mix(&node, workloads),
@@ -85,6 +83,7 @@ fn read_one<'a>(
         headers: headers?,
         labels: labels?,
         connection: connection?,
+        stream: stream?,
         rate: rate?,
         mix: mix?,
         in_flight: in_flight?,

@@ -92,12 +92,12 @@ fn read_entry<'a>(table: Option<&Table<'a>>, names: &mut Names<'a>) -> Entry {
 fn read_one<'a>(table: &Table<'a>, names: &mut Names<'a>) -> Option<Workload> {
     let name = names.read(table);
     let kind = table.need("kind", "write kind = \"chat\", \"rag\" or \"continuation\"");
-    let kind = kind.and_then(|node| node.one_of(&Kind::NAMES, &[]));
+    let kind = kind.and_then(|node| node.one_of(&Kind::NAMES));
     let (input, output) = usual_lengths(kind.unwrap_or(Kind::Chat));
     let input_tokens = table.or("input_tokens", input, |node| node.whole(1..=MAX_INPUT_TOKENS));
     let output_tokens = table.or("output_tokens", output, |node| node.whole(1..=MAX_OUTPUT_TOKENS));
-    let language = table.or("language", Language::En, |node| node.one_of(&Language::NAMES, &[]));
-    let cache = table.or("cache", Cache::Cold, |node| node.one_of(&Cache::NAMES, &[]));
+    let language = table.or("language", Language::En, |node| node.one_of(&Language::NAMES));
+    let cache = table.or("cache", Cache::Cold, |node| node.one_of(&Cache::NAMES));
     let exact_output = table.or("exact_output", false, |node| node.flag());
     let lengths = (input_tokens.unwrap_or(input), output_tokens.unwrap_or(output));
     let timeouts = timeouts::read(table.get("timeouts"), lengths.0, lengths.1);

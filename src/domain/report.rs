@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use super::{Fault, Sample, Target, Timeline, Tokens, Workload};
+use super::{Fault, Sample, ServerTimes, Target, Timeline, Tokens, Workload};
 
 /// Every probe ends in exactly one of these, whatever happened.
 #[derive(Debug, Clone)]
@@ -16,6 +16,10 @@ pub struct Report {
     pub timeline: Timeline,
     pub sample: Sample,
     pub tokens: Tokens,
+    /// What the server itself says about its time.
+    pub times: ServerTimes,
+    /// What the server calls its present self in the answer.
+    pub fingerprint: Option<String>,
     /// `None` is success.
     pub fault: Option<Fault>,
     /// A judgement of the answer; only a successful probe has one.

@@ -28,7 +28,7 @@ pub struct Sample {
     pub itl: Vec<Itl>,
     pub stall: Option<Duration>,
     pub latency: Option<Duration>,
-    /// Output tokens per second after the first arrival.
+    /// Output tokens per second after the first arrival; of an answer that came whole, over all its time.
     pub tokens_per_second: Option<f64>,
 }
 
@@ -55,6 +55,8 @@ impl Sample {
 
         let arrivals = arrivals(&timeline.deltas, tokens);
         let tpot = tpot(&arrivals);
+        let end = timeline.closed.or(timeline.finished);
+        let latency = end.map(|at| at.saturating_duration_since(timeline.started));
         Self {
             lag: timeline.started.saturating_duration_since(timeline.due),
             resolve: timeline.resolved.map(|at| at - timeline.started),
@@ -69,11 +71,11 @@ impl Sample {
             tpot,
             itl: itl(&arrivals),
             stall: arrivals.windows(2).map(|pair| pair[1].at - pair[0].at).max(),
-            latency: timeline
-                .closed
-                .or(timeline.finished)
-                .map(|at| at.saturating_duration_since(timeline.started)),
-            tokens_per_second: tpot.filter(|t| !t.is_zero()).map(|t| 1.0 / t.as_secs_f64()),
+            latency,
+            tokens_per_second: tpot
+                .filter(|t| !t.is_zero())
+                .map(|t| 1.0 / t.as_secs_f64())
+                .or_else(|| whole_speed(timeline, tokens, latency)),
         }
     }
 }
@@ -119,6 +121,12 @@ fn tpot(arrivals: &[Arrival]) -> Option<Duration> {
     let (first, last) = (arrivals.first()?, arrivals.last()?);
     let later: u64 = arrivals[1..].iter().map(|a| a.tokens).sum();
     (later > 0).then(|| (last.at - first.at).div_f64(later as f64))
+}
+
+/// Of an answer that came whole: all of its tokens over all of its time.
+fn whole_speed(timeline: &Timeline, tokens: &Tokens, latency: Option<Duration>) -> Option<f64> {
+    let (output, seconds) = (tokens.output?, latency?.as_secs_f64());
+    (timeline.deltas.is_empty() && seconds > 0.0).then(|| output as f64 / seconds)
 }
 
 /// A gap that brought no token of its own is part of the next token's gap.

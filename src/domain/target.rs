@@ -23,6 +23,8 @@ pub struct Target {
     /// The user's own labels on `sloprobe_target_info`.
     pub labels: BTreeMap<String, String>,
     pub connection: Connection,
+    /// Whether answers are streamed; without, there is latency but no TTFT, TPOT or ITL.
+    pub stream: bool,
     pub rate: Rate,
     pub mix: Vec<Share>,
     pub in_flight: usize,
@@ -67,6 +69,12 @@ pub struct Rate {
 pub enum Api {
     OpenAiChat,
     OpenAiCompletions,
+    OpenAiResponses,
+    Anthropic,
+    Gemini,
+    Tgi,
+    Triton,
+    Ollama,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -125,13 +133,27 @@ impl Rate {
 }
 
 impl Api {
-    pub const NAMES: [(&'static str, Self); 2] =
-        [("openai-chat", Self::OpenAiChat), ("openai-completions", Self::OpenAiCompletions)];
+    pub const NAMES: [(&'static str, Self); 8] = [
+        ("openai-chat", Self::OpenAiChat),
+        ("openai-completions", Self::OpenAiCompletions),
+        ("openai-responses", Self::OpenAiResponses),
+        ("anthropic", Self::Anthropic),
+        ("gemini", Self::Gemini),
+        ("tgi", Self::Tgi),
+        ("triton", Self::Triton),
+        ("ollama", Self::Ollama),
+    ];
 
     pub fn name(self) -> &'static str {
         match self {
             Self::OpenAiChat => "openai-chat",
             Self::OpenAiCompletions => "openai-completions",
+            Self::OpenAiResponses => "openai-responses",
+            Self::Anthropic => "anthropic",
+            Self::Gemini => "gemini",
+            Self::Tgi => "tgi",
+            Self::Triton => "triton",
+            Self::Ollama => "ollama",
         }
     }
 }

@@ -63,6 +63,8 @@ impl Limit {
         let total = Self { at: started + timeouts.total, failure: Failure::TimeoutTotal };
         let state = match (reading.finished(), reading.last_arrival(), phases.sent_at()) {
             (Some(finished), ..) => Self { at: finished + LINGER, failure: Failure::TimeoutStall },
+            // An answer that comes whole has only the total to keep to.
+            (_, _, Some(_)) if !reading.is_stream() => total,
             (_, Some(last), _) => Self { at: last + timeouts.stall, failure: Failure::TimeoutStall },
             (_, _, Some(sent)) => {
                 Self { at: sent + timeouts.first_token, failure: Failure::TimeoutFirstToken }

@@ -2,19 +2,31 @@
 
 use tokio::time::Instant;
 
-use crate::domain::{Delta, Failure, Fault, Timeline, Tokens};
-use crate::protocol::sse::{Decoder, Item, TooLong};
-use crate::protocol::{Dialect, Meaning};
+use crate::domain::{Delta, Failure, Fault, ServerTimes, Timeline, TokenSource, Tokens};
+use crate::protocol::sse::{self, Item, TooLong};
+use crate::protocol::{Dialect, Framing, Meaning, ndjson};
 
 /// More than this is not an answer to a probe; servers that ignore a length limit write on and on.
 const MAX_BODY_BYTES: usize = 16 << 20;
 
+/// What a server calls itself is a label one day: this much of it is kept.
+const MAX_FINGERPRINT_CHARS: usize = 64;
+
 /// The answer of one probe as far as it has come.
 #[derive(Debug)]
 pub(super) struct Reading {
-    decoder: Decoder,
+    body: Body,
     bytes: usize,
     account: Account,
+}
+
+/// How the body is taken apart.
+#[derive(Debug)]
+enum Body {
+    Events(sse::Decoder),
+    Lines(ndjson::Decoder),
+    /// Not streamed: kept until it is all there.
+    Whole(Vec<u8>),
 }
 
 /// What the events said so far.
@@ -23,24 +35,45 @@ struct Account {
     dialect: Dialect,
     timeline: Timeline,
     tokens: Tokens,
+    times: ServerTimes,
+    fingerprint: Option<String>,
     /// Output tokens that per-chunk usage has accounted for.
     counted: u64,
     /// Every chunk with something generated also told its usage.
     usage_on_each: bool,
+    /// Something generated came, in a stream or whole.
+    generated: bool,
     ended: bool,
 }
 
+/// What is known once nothing more is read.
+#[derive(Debug)]
+pub(super) struct Read {
+    pub(super) timeline: Timeline,
+    pub(super) tokens: Tokens,
+    pub(super) times: ServerTimes,
+    pub(super) fingerprint: Option<String>,
+}
+
 impl Reading {
-    pub(super) fn new(dialect: Dialect, timeline: Timeline) -> Self {
+    pub(super) fn new(dialect: Dialect, stream: bool, timeline: Timeline) -> Self {
         let account = Account {
             dialect,
             timeline,
             tokens: Tokens::default(),
+            times: ServerTimes::default(),
+            fingerprint: None,
             counted: 0,
             usage_on_each: true,
+            generated: false,
             ended: false,
         };
-        Self { decoder: Decoder::default(), bytes: 0, account }
+        let body = match dialect.framing() {
+            _ if !stream => Body::Whole(Vec::new()),
+            Framing::Sse => Body::Events(sse::Decoder::default()),
+            Framing::Ndjson => Body::Lines(ndjson::Decoder::default()),
+        };
+        Self { body, bytes: 0, account }
     }
 
     /// Takes one read that reached the process at `at`.
@@ -51,14 +84,25 @@ impl Reading {
                 Failure::Malformed.because(format!("the answer is longer than {MAX_BODY_BYTES} bytes"))
             );
         }
-        let Self { decoder, account, .. } = self;
-        decoder.feed(bytes, &mut |item| account.note(at, item))
+        let account = &mut self.account;
+        match &mut self.body {
+            Body::Events(decoder) => decoder.feed(bytes, &mut |item| account.note(at, item)),
+            Body::Lines(decoder) => decoder.feed(bytes, &mut |line| account.note(at, Item::Event(line))),
+            Body::Whole(body) => {
+                body.extend_from_slice(bytes);
+                Ok(())
+            }
+        }
     }
 
     /// The body ended at `at`: judges whether that was the end of the answer.
     pub(super) fn end(&mut self, at: Instant) -> Result<(), Fault> {
-        let Self { decoder, account, .. } = self;
-        let rest = decoder.finish(&mut |item| account.note(at, item));
+        let account = &mut self.account;
+        let rest = match &mut self.body {
+            Body::Events(decoder) => decoder.finish(&mut |item| account.note(at, item)),
+            Body::Lines(decoder) => decoder.finish(&mut |line| account.note(at, Item::Event(line))),
+            Body::Whole(body) => return account.note_whole(at, body).and_then(|()| self.complete()),
+        };
         if account.timeline.finished.is_none() {
             // Half an event at the end of the body means that the body was cut, not that it is nonsense.
             return Err(match rest {
@@ -71,10 +115,15 @@ impl Reading {
 
     /// Whether a finished answer had anything in it.
     pub(super) fn complete(&self) -> Result<(), Fault> {
-        if self.account.timeline.deltas.is_empty() {
+        if !self.account.generated {
             return Err(Failure::Empty.because("the answer ended without one token"));
         }
         Ok(())
+    }
+
+    /// Whether tokens are awaited one by one, rather than the answer as a whole.
+    pub(super) fn is_stream(&self) -> bool {
+        !matches!(self.body, Body::Whole(_))
     }
 
     pub(super) fn timeline(&mut self) -> &mut Timeline {
@@ -93,13 +142,14 @@ impl Reading {
         self.account.timeline.finished
     }
 
-    /// The instants and the settled token counts.
-    pub(super) fn into_parts(self) -> (Timeline, Tokens) {
-        let Account { timeline, mut tokens, usage_on_each, .. } = self.account;
+    pub(super) fn finish(self) -> Read {
+        let Account { timeline, mut tokens, times, fingerprint, usage_on_each, .. } = self.account;
         if !timeline.deltas.is_empty() {
             tokens.settle(&timeline.deltas, usage_on_each);
+        } else if tokens.output.is_some() {
+            tokens.source = Some(TokenSource::FinalUsage);
         }
-        (timeline, tokens)
+        Read { timeline, tokens, times, fingerprint }
     }
 
     fn bytes_are_not_a_stream(&self) -> bool {
@@ -127,16 +177,43 @@ impl Account {
         if let Some(error) = &meaning.error {
             return Err(Failure::InBand.because(error));
         }
-        let usage = meaning.usage.map(Tokens::plausible);
-        if let Some(usage) = usage {
-            self.tokens = merge(self.tokens, usage);
-        }
+        let usage = self.note_counts(meaning);
+        self.generated |= !meaning.channels.is_empty();
         self.add_deltas(at, meaning, usage.and_then(|usage| usage.output));
         if meaning.finished || meaning.ended {
             self.timeline.finished.get_or_insert(at);
         }
         self.ended |= meaning.ended;
         Ok(())
+    }
+
+    /// An answer that was not streamed has no deltas, and none are made up.
+    fn note_whole(&mut self, at: Instant, body: &[u8]) -> Result<(), Fault> {
+        if body.trim_ascii().is_empty() {
+            return Err(Failure::Truncated.because("the answer has no body"));
+        }
+        let meaning =
+            self.dialect.interpret_whole(body).map_err(|e| Failure::Malformed.because(e.to_string()))?;
+        if let Some(error) = meaning.error {
+            return Err(Failure::InBand.because(error));
+        }
+        self.note_counts(&meaning);
+        self.generated = !meaning.channels.is_empty();
+        self.timeline.finished = Some(at);
+        Ok(())
+    }
+
+    /// Keeps what the server says about itself; gives the counts of this event.
+    fn note_counts(&mut self, meaning: &Meaning) -> Option<Tokens> {
+        let usage = meaning.usage.map(Tokens::plausible);
+        if let Some(usage) = usage {
+            self.tokens = merge(self.tokens, usage);
+        }
+        self.times = self.times.merged(meaning.times);
+        if let Some(fingerprint) = &meaning.fingerprint {
+            self.fingerprint = Some(fingerprint.chars().take(MAX_FINGERPRINT_CHARS).collect());
+        }
+        usage
     }
 
     /// `so_far` is the number of output tokens that the event itself tells.
@@ -196,7 +273,6 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::domain::TokenSource;
 
     const ROLE: &str = r#"{"choices":[{"delta":{"role":"assistant","content":""}}]}"#;
     const TEXT: &str = r#"{"choices":[{"delta":{"content":"a"}}]}"#;
@@ -205,7 +281,7 @@ mod tests {
     /// Reads the events one by one, a millisecond apart, then the end of the body.
     fn read(events: &[&str]) -> (Result<(), Fault>, Timeline, Tokens) {
         let start = Instant::now();
-        let mut reading = Reading::new(Dialect::OpenAiChat, Timeline::new(start, start));
+        let mut reading = Reading::new(Dialect::OpenAiChat, true, Timeline::new(start, start));
         let mut at = start;
         let mut outcome = Ok(());
         for event in events {
@@ -213,7 +289,7 @@ mod tests {
             outcome = outcome.and_then(|()| reading.take(at, format!("data: {event}\n\n").as_bytes()));
         }
         let outcome = outcome.and_then(|()| reading.end(at));
-        let (timeline, tokens) = reading.into_parts();
+        let Read { timeline, tokens, .. } = reading.finish();
         (outcome, timeline, tokens)
     }
 
@@ -258,7 +334,7 @@ mod tests {
         assert_eq!(failure(&[TEXT, "}{"]), Some(Failure::Malformed));
         let start = Instant::now();
         let end_of = |body: &str| {
-            let mut reading = Reading::new(Dialect::OpenAiChat, Timeline::new(start, start));
+            let mut reading = Reading::new(Dialect::OpenAiChat, true, Timeline::new(start, start));
             reading.take(start, body.as_bytes()).and_then(|()| reading.end(start)).unwrap_err().failure
         };
         assert_eq!(end_of(&format!("data: {TEXT}\n\ndata: {{\"choi")), Failure::Truncated);
@@ -286,6 +362,25 @@ mod tests {
     }
 
     #[test]
+    fn an_answer_that_comes_whole_has_tokens_but_no_deltas() {
+        let start = Instant::now();
+        let whole = |body: &str| {
+            let mut reading = Reading::new(Dialect::OpenAiChat, false, Timeline::new(start, start));
+            let outcome = reading.take(start, body.as_bytes()).and_then(|()| reading.end(start));
+            (outcome.err().map(|fault| fault.failure), reading.finish())
+        };
+        let (failure, read) = whole(
+            r#"{"choices":[{"message":{"content":"a"},"finish_reason":"stop"}],"usage":{"completion_tokens":5}}"#,
+        );
+        assert_eq!(failure, None);
+        assert_eq!((read.tokens.output, read.timeline.deltas.len()), (Some(5), 0));
+        assert_eq!(whole(r#"{"choices":[{"message":{"content":""}}]}"#).0, Some(Failure::Empty));
+        assert_eq!(whole(r#"{"error":"x"}"#).0, Some(Failure::InBand));
+        assert_eq!(whole("<html>").0, Some(Failure::Malformed));
+        assert_eq!(whole("").0, Some(Failure::Truncated));
+    }
+
+    #[test]
     fn counts_that_cannot_be_are_not_believed() {
         let lie =
             format!(r#"{{"choices":[],"usage":{{"prompt_tokens":{0},"completion_tokens":{0}}}}}"#, u64::MAX);
@@ -298,7 +393,7 @@ mod tests {
     #[test]
     fn an_answer_without_end_is_cut_off() {
         let start = Instant::now();
-        let mut reading = Reading::new(Dialect::OpenAiChat, Timeline::new(start, start));
+        let mut reading = Reading::new(Dialect::OpenAiChat, true, Timeline::new(start, start));
         let piece = format!("data: {TEXT}\n\n").repeat(10_000);
         let refused = (0..1000).find_map(|_| reading.take(start, piece.as_bytes()).err()).unwrap();
         assert_eq!(refused.failure, Failure::Malformed);

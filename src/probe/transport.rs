@@ -15,15 +15,13 @@ use std::time::Duration;
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
-use reqwest::header::{
-    AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION, RETRY_AFTER,
-};
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION, RETRY_AFTER};
 use tower::{Layer, Service};
 
 use super::phases::Phases;
 use super::tls::{self, Trust};
 use crate::domain::{Connection, Target};
-use crate::protocol::Request;
+use crate::protocol::{Dialect, Request};
 
 /// A connection idle for longer is not used again. Servers built on uvicorn close after 5 s, and a request
 /// sent at that very moment dies: a failure that no user would see. Nothing is lost: TCP forgets what it
@@ -182,8 +180,14 @@ fn headers(target: &Target) -> Result<HeaderMap, String> {
         headers.insert(name, value);
         Ok::<_, String>(())
     };
+    let dialect = Dialect::of(target.api);
+    for (name, value) in dialect.headers() {
+        insert(name, (*value).to_owned())?;
+    }
     if let Some(key) = &target.api_key {
-        insert(AUTHORIZATION.as_str(), format!("Bearer {}", key.expose()))?;
+        for header in dialect.key_headers(target) {
+            insert(header.name, format!("{}{}", header.before, key.expose()))?;
+        }
     }
     for header in &target.headers {
         insert(&header.name, header.value.expose().to_owned())?;

@@ -1,13 +1,15 @@
 //! What the OpenAI-like formats share: addresses, chunks, usage, and the many shapes of an error.
 
+use std::time::Duration;
+
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use url::Url;
 
 use super::something::Something;
-use super::{Meaning, Nonsense};
-use crate::domain::{Channel, Target, Tokens};
+use super::{Meaning, Nonsense, from_json, refusal};
+use crate::domain::{Channel, ServerTimes, Target, Tokens};
 
 /// The end marker of a stream.
 const DONE: &[u8] = b"[DONE]";
@@ -20,7 +22,8 @@ pub(super) fn join(base: &Url, call: &str) -> Url {
     let versioned = last.strip_prefix('v').is_some_and(|n| n.starts_with(|c: char| c.is_ascii_digit()));
     let path = if path.ends_with(&format!("/{call}")) {
         path.to_owned()
-    } else if versioned {
+    } else if versioned || path.contains("/deployments/") {
+        // Azure puts the deployment where others put the version.
         format!("{path}/{call}")
     } else {
         format!("{path}/v1/{call}")
@@ -36,7 +39,8 @@ pub(super) struct Common<'a> {
     model: &'a str,
     max_tokens: u32,
     stream: bool,
-    stream_options: StreamOptions,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stream_options: Option<StreamOptions>,
     #[serde(skip_serializing_if = "Option::is_none")]
     ignore_eos: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -54,8 +58,8 @@ impl<'a> Common<'a> {
         Self {
             model: &target.model,
             max_tokens,
-            stream: true,
-            stream_options: StreamOptions { include_usage: true },
+            stream: target.stream,
+            stream_options: target.stream.then_some(StreamOptions { include_usage: true }),
             ignore_eos: exact.then_some(true),
             min_tokens: exact.then_some(max_tokens),
         }
@@ -77,12 +81,47 @@ struct Chunk {
     message: Option<Value>,
     #[serde(default)]
     detail: Option<Value>,
+    #[serde(default)]
+    system_fingerprint: Option<String>,
+    /// vLLM's account of its time, in milliseconds.
+    #[serde(default)]
+    metrics: Option<Metrics>,
+    /// llama.cpp's.
+    #[serde(default)]
+    timings: Option<Timings>,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+struct Metrics {
+    #[serde(default)]
+    #[serde(rename = "queue_time_ms")]
+    queue: Option<f64>,
+    /// Without the queue.
+    #[serde(default)]
+    #[serde(rename = "time_to_first_token_ms")]
+    first_token: Option<f64>,
+    #[serde(default)]
+    #[serde(rename = "generation_time_ms")]
+    generation: Option<f64>,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+struct Timings {
+    #[serde(default)]
+    cache_n: Option<u64>,
+    #[serde(default)]
+    prompt_ms: Option<f64>,
+    #[serde(default)]
+    predicted_ms: Option<f64>,
 }
 
 #[derive(Debug, Deserialize)]
 struct Choice {
     #[serde(default)]
     delta: Option<ChunkDelta>,
+    /// In place of `delta` when the answer comes whole.
+    #[serde(default)]
+    message: Option<ChunkDelta>,
     #[serde(default)]
     text: Something,
     #[serde(default)]
@@ -115,6 +154,9 @@ struct Usage {
     prompt_tokens_details: Option<PromptDetails>,
     #[serde(default)]
     completion_tokens_details: Option<CompletionDetails>,
+    /// MindIE's: microseconds for each token, the first of them before the prompt was computed.
+    #[serde(default)]
+    queue_wait_time: Option<Value>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -133,47 +175,48 @@ pub(super) fn interpret(data: &[u8]) -> Result<Meaning, Nonsense> {
     if data.trim_ascii() == DONE {
         return Ok(Meaning { ended: true, ..Meaning::default() });
     }
-    let chunk: Chunk = serde_json::from_slice(data).map_err(|e| {
-        Nonsense(format!("not a chunk of an answer ({e}): {}", String::from_utf8_lossy(data)))
-    })?;
-    if let Some(error) = chunk.error_text() {
-        return Ok(Meaning { error: Some(error), ..Meaning::default() });
-    }
-    let mut meaning = Meaning { usage: chunk.usage.map(Tokens::from), ..Meaning::default() };
-    for choice in chunk.choices.unwrap_or_default() {
-        meaning.add(&choice);
-    }
-    Ok(meaning)
+    from_json::<Chunk>(data).map(|chunk| chunk.meaning(|choice| choice.delta.as_ref()))
 }
 
-/// What the body of a refusal says, whichever shape it has.
-pub(super) fn explain(body: &[u8]) -> String {
-    match serde_json::from_slice::<Value>(body) {
-        Ok(value) => message_of(&value),
-        Err(_) => String::from_utf8_lossy(body).into_owned(),
-    }
-}
-
-/// The text in `{"error":{"message":…}}`, `{"error":"…"}`, `{"message":…}` or `{"detail":…}`.
-fn message_of(value: &Value) -> String {
-    for key in ["error", "message", "detail"] {
-        match value.get(key) {
-            Some(Value::String(text)) => return text.clone(),
-            Some(inner @ Value::Object(_)) => return message_of(inner),
-            Some(Value::Null) | None => {}
-            Some(other) => return other.to_string(),
-        }
-    }
-    value.to_string()
+pub(super) fn interpret_whole(body: &[u8]) -> Result<Meaning, Nonsense> {
+    from_json::<Chunk>(body).map(|answer| answer.meaning(|choice| choice.message.as_ref()))
 }
 
 impl Chunk {
+    /// `generated` says where in a choice the model's words are.
+    fn meaning(self, generated: fn(&Choice) -> Option<&ChunkDelta>) -> Meaning {
+        if let Some(error) = self.error_text() {
+            return Meaning { error: Some(error), ..Meaning::default() };
+        }
+        let mut meaning =
+            Meaning { times: self.times(), fingerprint: self.system_fingerprint, ..Meaning::default() };
+        meaning.usage = self.usage.map(Tokens::from);
+        if let Some(cached) = self.timings.and_then(|timings| timings.cache_n) {
+            meaning.usage.get_or_insert_default().cached = Some(cached);
+        }
+        for choice in self.choices.iter().flatten() {
+            meaning.add(choice, generated(choice));
+        }
+        meaning
+    }
+
+    fn times(&self) -> ServerTimes {
+        let ms = |value| ServerTimes::read(value, Duration::from_millis(1));
+        let (metrics, timings) = (self.metrics, self.timings);
+        let waited = self.usage.as_ref().and_then(|usage| usage.queue_wait_time.as_ref());
+        let waited = waited.and_then(|wait| wait.get(0).unwrap_or(wait).as_f64());
+        ServerTimes {
+            queue: ms(metrics.and_then(|m| m.queue))
+                .or_else(|| ServerTimes::read(waited, Duration::from_micros(1))),
+            prefill: ms(metrics.and_then(|m| m.first_token).or_else(|| timings.and_then(|t| t.prompt_ms))),
+            decode: ms(metrics.and_then(|m| m.generation).or_else(|| timings.and_then(|t| t.predicted_ms))),
+            load: None,
+        }
+    }
+
     fn error_text(&self) -> Option<String> {
         if let Some(error) = self.error.as_ref().filter(|error| !error.is_null()) {
-            return Some(match error {
-                Value::String(text) => text.clone(),
-                other => message_of(other),
-            });
+            return Some(refusal::text_of(error));
         }
         let is_error_object = self.object.as_ref().and_then(Value::as_str) == Some("error");
         let says_nothing_else = self.choices.is_none() && self.usage.is_none();
@@ -181,20 +224,16 @@ impl Chunk {
         if !is_error_object && (text.is_none() || !says_nothing_else) {
             return None;
         }
-        Some(text.map_or_else(
-            || "an error without a message".to_owned(),
-            |text| text.as_str().map_or_else(|| text.to_string(), str::to_owned),
-        ))
+        Some(text.map_or_else(|| "an error without a message".to_owned(), refusal::text_of))
     }
 }
 
 impl Meaning {
-    fn add(&mut self, choice: &Choice) {
+    fn add(&mut self, choice: &Choice, delta: Option<&ChunkDelta>) {
         self.finished |= choice.finish_reason.0;
         if let Some(ids) = &choice.token_ids {
             self.token_ids = Some(self.token_ids.unwrap_or(0) + ids.len() as u32);
         }
-        let delta = choice.delta.as_ref();
         let holds = |field: fn(&ChunkDelta) -> Something| delta.is_some_and(|d| field(d).0);
         if holds(|d| d.reasoning) || holds(|d| d.reasoning_content) {
             self.channels.push(Channel::Reasoning);
@@ -242,6 +281,10 @@ mod tests {
                 "http://h:1/v1beta/openai/v1/chat/completions?x=1",
             ),
             ("http://h:1/v1?api-version=2", "http://h:1/v1/chat/completions?api-version=2"),
+            (
+                "https://x.example.com/openai/deployments/d?api-version=2024-10-21",
+                "https://x.example.com/openai/deployments/d/chat/completions?api-version=2024-10-21",
+            ),
         ];
         for (base, expected) in cases {
             assert_eq!(join(&Url::parse(base).unwrap(), "chat/completions").as_str(), expected);
@@ -296,7 +339,7 @@ mod tests {
             (r#"{"detail":"boom"}"#, "boom"),
         ] {
             assert_eq!(meaning(json).error.as_deref(), Some(text), "{json}");
-            assert_eq!(explain(json.as_bytes()), text, "{json}");
+            assert_eq!(refusal::explain(json.as_bytes()), text, "{json}");
         }
         assert_eq!(meaning(r#"{"error":null,"choices":[]}"#), Meaning::default());
     }

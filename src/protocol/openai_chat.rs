@@ -1,8 +1,11 @@
-//! `openai-chat`: `/v1/chat/completions`, streamed.
+//! `openai-chat`: `/v1/chat/completions`.
 
 use serde::Serialize;
+use url::Url;
 
-use super::openai;
+use super::openai::{self, join};
+pub(super) use super::openai::{interpret, interpret_whole};
+use super::to_json;
 use crate::domain::{Prompt, Target};
 
 #[derive(Debug, Serialize)]
@@ -18,10 +21,14 @@ struct Message<'a> {
     content: &'a str,
 }
 
+pub(super) fn url(target: &Target) -> Url {
+    join(&target.url, "chat/completions")
+}
+
 pub(super) fn body(target: &Target, prompt: &Prompt) -> String {
     let body = Body {
         messages: [Message { role: "user", content: &prompt.text }],
         common: openai::Common::new(target, prompt.max_tokens, prompt.exact_output),
     };
-    serde_json::to_string(&body).expect("strings and numbers always serialize")
+    to_json(&body)
 }

@@ -1,8 +1,11 @@
-//! `openai-completions`: `/v1/completions`, streamed.
+//! `openai-completions`: `/v1/completions`.
 
 use serde::Serialize;
+use url::Url;
 
-use super::openai;
+use super::openai::{self, join};
+pub(super) use super::openai::{interpret, interpret_whole};
+use super::to_json;
 use crate::domain::{Prompt, Target};
 
 #[derive(Debug, Serialize)]
@@ -12,10 +15,14 @@ struct Body<'a> {
     common: openai::Common<'a>,
 }
 
+pub(super) fn url(target: &Target) -> Url {
+    join(&target.url, "completions")
+}
+
 pub(super) fn body(target: &Target, prompt: &Prompt) -> String {
     let body = Body {
         prompt: &prompt.text,
         common: openai::Common::new(target, prompt.max_tokens, prompt.exact_output),
     };
-    serde_json::to_string(&body).expect("strings and numbers always serialize")
+    to_json(&body)
 }

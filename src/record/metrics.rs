@@ -9,7 +9,7 @@ use prometheus::{
     Error, Gauge, GaugeVec, Histogram, HistogramOpts, HistogramVec, IntCounterVec, Opts, Registry,
 };
 
-use crate::catalogue::{self as cat, Direction, Family, Kind, Phase, Scope};
+use crate::catalogue::{self as cat, Direction, Family, Kind, Phase, Scope, ServerPhase};
 use crate::domain::clock::unix_seconds;
 use crate::domain::{Report, Skip, Target, Workload};
 
@@ -28,6 +28,7 @@ pub(super) struct Metrics {
     stall: HistogramVec,
     latency: HistogramVec,
     connection: HistogramVec,
+    server: HistogramVec,
     speed: HistogramVec,
     tokens: IntCounterVec,
     in_flight: GaugeVec,
@@ -59,6 +60,7 @@ impl Metrics {
             stall: histogram(r, &cat::STALL, &places)?,
             latency: histogram(r, &cat::LATENCY, &places)?,
             connection: histogram(r, &cat::CONNECTION, &places)?,
+            server: histogram(r, &cat::SERVER, &places)?,
             speed: histogram(r, &cat::TOKENS_PER_SECOND, &places)?,
             tokens: counter(r, &cat::TOKENS, &places)?,
             in_flight: gauge(r, &cat::IN_FLIGHT, &places)?,
@@ -124,6 +126,7 @@ impl Metrics {
         if succeeded {
             self.last_success.with_label_values(&place).set(unix_seconds(now));
             self.record_durations(report);
+            self.record_server(report);
         }
     }
 
@@ -156,19 +159,25 @@ impl Metrics {
     }
 
     fn record_phases(&self, report: &Report) {
-        let (target, workload) = (&*report.target.name, &*report.workload.name);
         let sample = &report.sample;
-        for (phase, duration) in [
+        let phases = [
             (Phase::Resolve, sample.resolve),
             (Phase::Connect, sample.connect),
             (Phase::Tls, sample.tls),
             (Phase::Wait, sample.wait),
-        ] {
-            if let Some(duration) = duration {
-                let series = self.connection.with_label_values(&[target, workload, phase.label()]);
-                series.observe(duration.as_secs_f64());
-            }
-        }
+        ];
+        observe_phases(&self.connection, report, phases.map(|(phase, time)| (phase.label(), time)));
+    }
+
+    fn record_server(&self, report: &Report) {
+        let times = &report.times;
+        let phases = [
+            (ServerPhase::Queue, times.queue),
+            (ServerPhase::Prefill, times.prefill),
+            (ServerPhase::Decode, times.decode),
+            (ServerPhase::Load, times.load),
+        ];
+        observe_phases(&self.server, report, phases.map(|(phase, time)| (phase.label(), time)));
     }
 
     fn record_tokens(&self, report: &Report) {
@@ -203,6 +212,15 @@ impl Metrics {
         self.registry.register(Box::new(info))?;
         let process = prometheus::process_collector::ProcessCollector::for_self();
         self.registry.register(Box::new(process))
+    }
+}
+
+fn observe_phases(histogram: &HistogramVec, report: &Report, phases: [(&str, Option<Duration>); 4]) {
+    for (phase, duration) in phases {
+        if let Some(duration) = duration {
+            let place = [&*report.target.name, &*report.workload.name, phase];
+            histogram.with_label_values(&place).observe(duration.as_secs_f64());
+        }
     }
 }
 
