@@ -1,5 +1,7 @@
 //! Sends one prompt and returns one [`Report`]; a failed probe is a value, never an error.
 
+#[cfg(test)]
+mod corpus;
 mod patience;
 mod phases;
 mod read;
