@@ -121,6 +121,24 @@ async fn every_status_and_body_that_is_no_stream_is_one_failure() {
 }
 
 #[tokio::test]
+async fn every_way_to_ask_for_rest_is_heard() {
+    let in_the_year_2096 = std::time::SystemTime::UNIX_EPOCH + Duration::from_secs(4_000_000_000);
+    let date = format!("retry-after: {}\r\n", httpdate::fmt_http_date(in_the_year_2096));
+    for (headers, rest) in [
+        ("retry-after: 7\r\n", Some(Duration::from_secs(7))),
+        ("retry-after: 60\r\nretry-after-ms: 1500\r\n", Some(ms(1500))),
+        ("retry-after: Wed, 21 Oct 2015 07:28:00 GMT\r\n", Some(Duration::ZERO)),
+        ("retry-after: soon\r\n", None),
+        ("", None),
+    ] {
+        let report = probe_script(answer("429 Too Many Requests", headers, "")).await;
+        assert_eq!(report.retry_after, rest, "{headers}");
+    }
+    let report = probe_script(answer("429 Too Many Requests", &date, "")).await;
+    assert!(report.retry_after > Some(Duration::from_secs(3600)), "{:?}", report.retry_after);
+}
+
+#[tokio::test]
 async fn a_stream_that_goes_wrong_is_one_failure() {
     let error = r#"{"error":{"message":"engine died","code":500}}"#;
     let cases: Vec<(Vec<Step>, Failure)> = vec![

@@ -168,6 +168,7 @@ impl Account {
                     self.dialect.interpret(data).map_err(|e| Failure::Malformed.because(e.to_string()))?;
                 self.apply(at, &meaning)
             }
+            Item::Error(data) => Err(Failure::InBand.because(Dialect::explain(data))),
             Item::Stray(line) => Err(self.stray(line)),
         }
     }

@@ -20,13 +20,16 @@ use tower::{Layer, Service};
 
 use super::phases::Phases;
 use super::tls::{self, Trust};
-use crate::domain::{Connection, Target};
+use crate::domain::{Connection, Target, clock};
 use crate::protocol::{Dialect, Request};
 
 /// A connection idle for longer is not used again. Servers built on uvicorn close after 5 s, and a request
 /// sent at that very moment dies: a failure that no user would see. Nothing is lost: TCP forgets what it
 /// learned of the path when idle, and TTFT leaves the handshake out.
 const IDLE: Duration = Duration::from_secs(4);
+
+/// Some servers are more precise than the standard.
+const RETRY_AFTER_MS: HeaderName = HeaderName::from_static("retry-after-ms");
 
 /// Sends the probes of one target.
 #[derive(Debug)]
@@ -126,10 +129,16 @@ impl Answer {
         self.response.status().as_u16()
     }
 
-    /// How long the server wants to be left alone, if it says so in seconds.
+    /// How long the server wants to be left alone: in milliseconds, in seconds or until a date.
     pub(super) fn retry_after(&self) -> Option<Duration> {
-        let seconds = self.header(&RETRY_AFTER)?.trim().parse::<f64>().ok()?;
-        Duration::try_from_secs_f64(seconds).ok()
+        let number = |text: &str| text.trim().parse::<f64>().ok();
+        let ms = self.header(&RETRY_AFTER_MS).and_then(number).map(|ms| ms / 1e3);
+        let after = self.header(&RETRY_AFTER);
+        if let Some(seconds) = ms.or_else(|| after.and_then(number)) {
+            return Duration::try_from_secs_f64(seconds).ok();
+        }
+        let date = httpdate::parse_http_date(after?).ok()?;
+        Some(date.duration_since(clock::wall_now()).unwrap_or_default())
     }
 
     pub(super) fn has_retry_after(&self) -> bool {

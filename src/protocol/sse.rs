@@ -16,7 +16,9 @@ pub struct Decoder {
     partial: Vec<u8>,
     /// The data lines of the event under way, joined with LF.
     data: Vec<u8>,
-    has_data: bool,
+    data_lines: usize,
+    /// The event under way is called `error`.
+    is_error: bool,
     after_cr: bool,
     past_start: bool,
 }
@@ -26,6 +28,8 @@ pub struct Decoder {
 pub enum Item<'a> {
     /// The data of one event.
     Event(&'a [u8]),
+    /// The data of an event that the server calls an error.
+    Error(&'a [u8]),
     /// A line that no server of events would write: a page, a bare JSON body.
     Stray(&'a [u8]),
 }
@@ -102,6 +106,10 @@ impl Decoder {
         };
         match name {
             b"" => Ok(()),
+            b"event" => {
+                self.is_error = value.trim_ascii() == b"error";
+                Ok(())
+            }
             b"data" => self.push_data(value.strip_prefix(b" ").unwrap_or(value)).map_err(E::from),
             _ if name.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_')) => Ok(()),
             _ => found(Item::Stray(line)),
@@ -112,18 +120,20 @@ impl Decoder {
         if self.data.len() + value.len() >= MAX_EVENT_BYTES {
             return Err(TooLong);
         }
-        if std::mem::replace(&mut self.has_data, true) {
+        if self.data_lines > 0 {
             self.data.push(b'\n');
         }
+        self.data_lines += 1;
         self.data.extend_from_slice(value);
         Ok(())
     }
 
     fn dispatch<E>(&mut self, found: &mut impl FnMut(Item<'_>) -> Result<(), E>) -> Result<(), E> {
-        if !std::mem::take(&mut self.has_data) {
+        let is_error = std::mem::take(&mut self.is_error);
+        if std::mem::take(&mut self.data_lines) == 0 {
             return Ok(());
         }
-        let outcome = found(Item::Event(&self.data));
+        let outcome = found(if is_error { Item::Error(&self.data) } else { Item::Event(&self.data) });
         self.data.clear();
         outcome
     }
@@ -140,6 +150,7 @@ mod tests {
         let mut collect = |item: Item<'_>| {
             found.push(match item {
                 Item::Event(data) => String::from_utf8_lossy(data).into_owned(),
+                Item::Error(data) => format!("error {}", String::from_utf8_lossy(data)),
                 Item::Stray(line) => format!("stray {}", String::from_utf8_lossy(line)),
             });
             Ok(())
@@ -176,6 +187,14 @@ mod tests {
     #[test]
     fn comments_names_ids_and_empty_events_are_passed_over() {
         assert_eq!(whole(": ping\n\n:\n\nevent: x\nid: 7\n\nretry: 3\ndata: a\n\n\n\n"), ["a"]);
+    }
+
+    #[test]
+    fn an_event_called_error_is_one_and_the_next_is_not() {
+        assert_eq!(
+            whole("event: error\ndata: a\n\ndata: b\n\nevent:error\n\ndata: c\n\n"),
+            ["error a", "b", "c"]
+        );
     }
 
     #[test]
