@@ -1,5 +1,6 @@
 //! Wire formats: how a prompt becomes a request, and what each event of the answer means. No I/O.
 
+mod address;
 mod anthropic;
 mod gemini;
 pub mod ndjson;
@@ -73,6 +74,8 @@ pub struct Meaning {
     pub finished: bool,
     /// The dialect's end marker: nothing follows.
     pub ended: bool,
+    /// The format has no end marker, so that a body which ends properly after this event is complete.
+    pub may_be_last: bool,
     /// The server reports an error inside the stream.
     pub error: Option<String>,
 }

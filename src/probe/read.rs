@@ -43,7 +43,18 @@ struct Account {
     usage_on_each: bool,
     /// Something generated came, in a stream or whole.
     generated: bool,
-    ended: bool,
+    ending: Ending,
+}
+
+/// What the newest event says about the end of the answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ending {
+    /// The body may not end without a terminal signal.
+    Awaited,
+    /// The format has no end marker: the end of the body is the end of the answer.
+    WithBody,
+    /// The end marker came: nothing that follows is read.
+    Marked,
 }
 
 /// What is known once nothing more is read.
@@ -66,7 +77,7 @@ impl Reading {
             counted: 0,
             usage_on_each: true,
             generated: false,
-            ended: false,
+            ending: Ending::Awaited,
         };
         let body = match dialect.framing() {
             _ if !stream => Body::Whole(Vec::new()),
@@ -103,6 +114,9 @@ impl Reading {
             Body::Lines(decoder) => decoder.finish(&mut |line| account.note(at, Item::Event(line))),
             Body::Whole(body) => return account.note_whole(at, body).and_then(|()| self.complete()),
         };
+        if rest.is_ok() && account.ending == Ending::WithBody {
+            account.timeline.finished.get_or_insert(at);
+        }
         if account.timeline.finished.is_none() {
             // Half an event at the end of the body means that the body was cut, not that it is nonsense.
             return Err(match rest {
@@ -159,7 +173,7 @@ impl Reading {
 
 impl Account {
     fn note(&mut self, at: Instant, item: Item<'_>) -> Result<(), Fault> {
-        if self.ended {
+        if self.ending == Ending::Marked {
             return Ok(());
         }
         match item {
@@ -184,7 +198,11 @@ impl Account {
         if meaning.finished || meaning.ended {
             self.timeline.finished.get_or_insert(at);
         }
-        self.ended |= meaning.ended;
+        self.ending = match meaning {
+            Meaning { ended: true, .. } => Ending::Marked,
+            Meaning { may_be_last: true, .. } => Ending::WithBody,
+            _ => Ending::Awaited,
+        };
         Ok(())
     }
 
@@ -224,12 +242,13 @@ impl Account {
         }
         self.usage_on_each &= so_far.is_some();
         let mut own = match so_far {
-            Some(total) => {
+            // A total says what this chunk brought only if all those before it told theirs.
+            Some(total) if self.usage_on_each => {
                 let own = total.saturating_sub(self.counted);
                 self.counted = total;
                 u32::try_from(own).ok()
             }
-            None => meaning.token_ids,
+            _ => meaning.token_ids,
         };
         for &channel in &meaning.channels {
             self.timeline.deltas.push(Delta { at, channel, tokens: own });
@@ -360,6 +379,33 @@ mod tests {
         let (_, timeline, tokens) = read(&[&counted(1), &counted(4), FINISH, &usage(4)]);
         assert_eq!((tokens.output, tokens.source), (Some(4), Some(TokenSource::ChunkUsage)));
         assert_eq!(timeline.deltas.iter().map(|d| d.tokens).collect::<Vec<_>>(), [Some(1), Some(3)]);
+    }
+
+    #[test]
+    fn a_total_on_the_last_chunk_does_not_count_again_what_ids_counted() {
+        let listed = |more: &str| {
+            format!(r#"{{"choices":[{{"delta":{{"content":"a"}},"token_ids":[7]{more}}}]"#)
+                + if more.is_empty() { "}" } else { r#","usage":{"completion_tokens":3}}"# }
+        };
+        let last = listed(r#","finish_reason":"length""#);
+        let (outcome, _, tokens) = read(&[&listed(""), &listed(""), &last]);
+        assert_eq!(outcome, Ok(()));
+        assert_eq!((tokens.output, tokens.source), (Some(3), Some(TokenSource::TokenIds)));
+    }
+
+    #[test]
+    fn where_a_format_has_no_end_marker_a_whole_body_is_a_whole_answer() {
+        let start = Instant::now();
+        let end_of = |body: &str| {
+            let mut reading = Reading::new(Dialect::Triton, true, Timeline::new(start, start));
+            reading.take(start, body.as_bytes()).and_then(|()| reading.end(start)).err().map(|f| f.failure)
+        };
+        let text = "data: {\"text_output\":\"a\"}\n\n";
+        assert_eq!(end_of(text), None);
+        assert_eq!(end_of(&format!("{text}data: {{\"text_out")), Some(Failure::Truncated));
+        assert_eq!(end_of(&format!("{text}data: {{}}\n\n")), Some(Failure::Truncated));
+        assert_eq!(end_of("data: {\"text_output\":\"\"}\n\n"), Some(Failure::Empty));
+        assert_eq!(end_of(""), Some(Failure::Truncated));
     }
 
     #[test]

@@ -1,22 +1,298 @@
-//! `triton`.
+//! `triton`: the generate extension, `/v2/models/{model}/generate_stream` and `/generate`, as Triton's LLM
+//! back ends and MindIE serve it.
+//!
+//! The request. Triton hands every field that is no input of the model on as a parameter, whether it stands
+//! in `parameters` or beside it; TensorRT-LLM pays no heed to parameters that it does not know, and MindIE
+//! none to fields outside `parameters`. So one body serves both. Triton's vLLM back end makes all parameters
+//! sampling parameters and fails on a strange one: it gets a body of its own, with `engine = "vllm"`.
+//!
+//! The end. MindIE with `details`, and vLLM when asked for it, tell a finish reason. TensorRT-LLM does not:
+//! its `sequence_end` belongs to stateful batching and stays false, and `triton_final_response` is told over
+//! gRPC only. Over HTTP Triton says "final" with the last chunk of the chunked body alone, and after an error
+//! sends an error object. A body that ends properly after an event without any word of details or finish
+//! reasons is therefore a complete answer; one that breaks off, or that ends although the server does tell
+//! finish reasons, is not.
 
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use url::Url;
 
-use super::{Meaning, Nonsense, openai};
-use crate::domain::{Prompt, Target};
+use super::something::Something;
+use super::{Meaning, Nonsense, address, from_json, refusal, to_json};
+use crate::domain::{Channel, Engine, Prompt, ServerTimes, Target, Tokens};
+
+#[derive(Debug, Serialize)]
+struct Body<'a> {
+    text_input: &'a str,
+    max_tokens: u32,
+    stream: bool,
+    /// Streams never repeat the prompt; whole answers begin with it unless told not to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exclude_input_in_output: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parameters: Option<Parameters>,
+    #[serde(flatten)]
+    vllm: Option<Vllm>,
+}
+
+/// Where MindIE looks.
+#[derive(Debug, Serialize)]
+struct Parameters {
+    max_new_tokens: u32,
+    details: bool,
+}
+
+/// What only the vLLM back end takes: inputs that ask for more outputs, and sampling parameters.
+#[derive(Debug, Serialize)]
+struct Vllm {
+    return_finish_reason: bool,
+    return_num_input_tokens: bool,
+    return_num_output_tokens: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ignore_eos: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    min_tokens: Option<u32>,
+}
+
+/// One event; a whole answer has the same shape.
+#[derive(Debug, Deserialize)]
+struct Event {
+    #[serde(default)]
+    text_output: Option<Something>,
+    #[serde(default)]
+    details: Option<Details>,
+    #[serde(default)]
+    finish_reason: Option<Value>,
+    #[serde(default)]
+    triton_final_response: Option<bool>,
+    /// vLLM's: of this event alone.
+    #[serde(default)]
+    num_output_tokens: Option<Value>,
+    #[serde(default)]
+    num_input_tokens: Option<Value>,
+    #[serde(default)]
+    queue_wait_time: Option<Value>,
+    #[serde(default)]
+    prefill_time: Option<f64>,
+    #[serde(default)]
+    decode_time: Option<f64>,
+    #[serde(default)]
+    error: Option<Value>,
+}
+
+/// MindIE's, with the tokens so far.
+#[derive(Debug, Deserialize)]
+struct Details {
+    #[serde(default)]
+    finish_reason: Option<Value>,
+    #[serde(default)]
+    generated_tokens: Option<u64>,
+    #[serde(default)]
+    queue_wait_time: Option<Value>,
+}
 
 pub(super) fn url(target: &Target) -> Url {
-    openai::join(&target.url, "triton")
+    let stem = address::stem(&target.url, &["/generate_stream", "/generate", "/v2", "/v1"]);
+    let call = if target.stream { "generate_stream" } else { "generate" };
+    // A base may name the model, and with it a version.
+    let path = if stem.contains("/v2/models/") {
+        format!("{stem}/{call}")
+    } else {
+        format!("{stem}/v2/models/{}/{call}", target.model)
+    };
+    address::at(&target.url, &path)
 }
 
-pub(super) fn body(_target: &Target, _prompt: &Prompt) -> String {
-    String::new()
+pub(super) fn body(target: &Target, prompt: &Prompt) -> String {
+    let is_vllm = target.engine == Engine::Vllm;
+    let max_tokens = prompt.max_tokens;
+    to_json(&Body {
+        text_input: &prompt.text,
+        max_tokens,
+        stream: target.stream,
+        exclude_input_in_output: (!target.stream).then_some(true),
+        parameters: (!is_vllm).then_some(Parameters { max_new_tokens: max_tokens, details: true }),
+        vllm: is_vllm.then_some(Vllm {
+            return_finish_reason: true,
+            return_num_input_tokens: true,
+            return_num_output_tokens: true,
+            ignore_eos: prompt.exact_output.then_some(true),
+            min_tokens: prompt.exact_output.then_some(max_tokens),
+        }),
+    })
 }
 
-pub(super) fn interpret(_data: &[u8]) -> Result<Meaning, Nonsense> {
-    Err(Nonsense(String::new()))
+pub(super) fn interpret(data: &[u8]) -> Result<Meaning, Nonsense> {
+    let event: Event = from_json(data)?;
+    let own = event.num_output_tokens.as_ref().and_then(first).and_then(Value::as_u64);
+    let mut meaning = event.meaning(None);
+    meaning.token_ids = own.and_then(|own| u32::try_from(own).ok());
+    Ok(meaning)
 }
 
-pub(super) fn interpret_whole(_body: &[u8]) -> Result<Meaning, Nonsense> {
-    Err(Nonsense(String::new()))
+pub(super) fn interpret_whole(body: &[u8]) -> Result<Meaning, Nonsense> {
+    let answer: Event = from_json(body)?;
+    let all = answer.num_output_tokens.as_ref().and_then(first).and_then(Value::as_u64);
+    Ok(answer.meaning(all))
+}
+
+impl Event {
+    /// `output` is the total that the event tells outside its details.
+    fn meaning(&self, output: Option<u64>) -> Meaning {
+        let error = self.error.as_ref().filter(|error| !error.is_null());
+        let details = self.details.as_ref();
+        let tokens = Tokens {
+            prompt: self.num_input_tokens.as_ref().and_then(first).and_then(Value::as_u64),
+            output: details.and_then(|details| details.generated_tokens).or(output),
+            ..Tokens::default()
+        };
+        let mut reasons =
+            [self.finish_reason.as_ref(), details.and_then(|details| details.finish_reason.as_ref())]
+                .into_iter()
+                .flatten();
+        Meaning {
+            channels: self.text_output.filter(|text| text.0).map(|_| Channel::Answer).into_iter().collect(),
+            usage: (tokens != Tokens::default()).then_some(tokens),
+            times: self.times(),
+            finished: self.triton_final_response == Some(true) || reasons.any(is_reason),
+            may_be_last: self.text_output.is_some() && details.is_none() && self.finish_reason.is_none(),
+            error: error.map(refusal::text_of),
+            ..Meaning::default()
+        }
+    }
+
+    /// MindIE tells how long each step waited and took. The wait of the first step, the one without a decode
+    /// time, is the request's; a sum of the decode times is told nowhere, and the last one is not it.
+    fn times(&self) -> ServerTimes {
+        if self.decode_time.is_some() {
+            return ServerTimes::default();
+        }
+        let inner = self.details.as_ref().and_then(|details| details.queue_wait_time.as_ref());
+        let waited = self.queue_wait_time.as_ref().or(inner).and_then(first).and_then(Value::as_f64);
+        ServerTimes {
+            queue: ServerTimes::read(waited, Duration::from_micros(1)),
+            prefill: ServerTimes::read(self.prefill_time, Duration::from_millis(1)),
+            ..ServerTimes::default()
+        }
+    }
+}
+
+/// Triton writes a tensor of one element plain, and one of several as a list.
+fn first(value: &Value) -> Option<&Value> {
+    if value.is_array() { value.get(0) } else { Some(value) }
+}
+
+/// The vLLM back end writes Python's `None` as a text until the answer is finished.
+fn is_reason(value: &Value) -> bool {
+    first(value).and_then(Value::as_str).is_some_and(|reason| !reason.is_empty() && reason != "None")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::domain::fixture::target;
+
+    const MS: Duration = Duration::from_millis(1);
+
+    fn meaning(json: &str) -> Meaning {
+        interpret(json.as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn text_is_an_answer_and_its_absence_is_nothing() {
+        assert_eq!(meaning(r#"{"text_output":" a"}"#).channels, [Channel::Answer]);
+        assert_eq!(meaning(r#"{"text_output":["a","b"]}"#).channels, [Channel::Answer]);
+        assert_eq!(meaning(r#"{"text_output":""}"#).channels, []);
+        assert_eq!(meaning(r#"{"model_name":"m"}"#), Meaning::default());
+    }
+
+    #[test]
+    fn mindie_counts_on_every_event_and_finishes_on_the_last() {
+        let event = |reason: &str, tokens: u32| {
+            let json = format!(
+                r#"{{"text_output":"a","details":{{{reason}"generated_tokens":{tokens},"batch_size":1}}}}"#
+            );
+            let meaning = meaning(&json);
+            (meaning.usage.unwrap().output, meaning.finished, meaning.may_be_last)
+        };
+        assert_eq!(event("", 1), (Some(1), false, false));
+        assert_eq!(event(r#""finish_reason":"length","#, 5), (Some(5), true, false));
+        assert_eq!(event(r#""finish_reason":null,"#, 5), (Some(5), false, false));
+    }
+
+    #[test]
+    fn only_the_first_wait_is_the_queue() {
+        let first = meaning(
+            r#"{"text_output":"a","details":{"generated_tokens":1,"queue_wait_time":5082},
+                "prefill_time":28,"decode_time":null}"#,
+        );
+        let queue = Some(Duration::from_micros(5082));
+        assert_eq!(first.times, ServerTimes { queue, prefill: Some(28 * MS), decode: None, load: None });
+        let later = meaning(
+            r#"{"text_output":"b","details":{"generated_tokens":2,"queue_wait_time":36},
+                "prefill_time":null,"decode_time":9}"#,
+        );
+        assert_eq!(later.times, ServerTimes::default());
+        assert_eq!(meaning(r#"{"text_output":"","queue_wait_time":[5082,36]}"#).times.queue, queue);
+    }
+
+    #[test]
+    fn an_event_without_any_word_of_an_end_may_be_the_last() {
+        let plain = r#"{"model_name":"ensemble","model_version":"1","sequence_end":false,"sequence_id":0,
+            "sequence_start":false,"text_output":"a"}"#;
+        assert!(meaning(plain).may_be_last && !meaning(plain).finished);
+        assert!(meaning(r#"{"text_output":""}"#).may_be_last);
+        assert!(!meaning(r#"{"text_output":"a","finish_reason":"None"}"#).may_be_last);
+        assert!(!meaning(r#"{"error":"x"}"#).may_be_last);
+        assert!(!meaning("{}").may_be_last);
+    }
+
+    #[test]
+    fn vllm_says_none_until_it_says_why_it_stopped() {
+        let event = |reason: &str| {
+            meaning(&format!(
+                r#"{{"text_output":"a","finish_reason":"{reason}","num_input_tokens":9,"num_output_tokens":2}}"#
+            ))
+        };
+        assert!(!event("None").finished);
+        let last = event("length");
+        assert!(last.finished);
+        assert_eq!((last.token_ids, last.usage.unwrap().prompt), (Some(2), Some(9)));
+        assert_eq!(last.usage.unwrap().output, None);
+        assert!(meaning(r#"{"text_output":"","triton_final_response":true}"#).finished);
+    }
+
+    #[test]
+    fn only_vllm_is_asked_for_an_exact_length_and_spared_the_parameters_of_others() {
+        let prompt = Prompt { text: "hi".into(), max_tokens: 7, exact_output: true, seed: 1 };
+        let sent = |engine| {
+            let target = Target { engine, ..Arc::unwrap_or_clone(target("t", &[])) };
+            serde_json::from_str::<Value>(&body(&target, &prompt)).unwrap()
+        };
+        let (vllm, others) = (sent(Engine::Vllm), sent(Engine::Auto));
+        assert_eq!((&vllm["min_tokens"], &vllm["ignore_eos"]), (&7.into(), &true.into()));
+        assert_eq!((vllm.get("parameters"), others.get("min_tokens")), (None, None));
+        assert_eq!(others["parameters"]["max_new_tokens"], 7);
+    }
+
+    #[test]
+    fn an_error_object_is_an_error() {
+        assert_eq!(meaning(r#"{"error":"failed"}"#).error.as_deref(), Some("failed"));
+        assert!(interpret(b"<html>").is_err());
+    }
+
+    #[test]
+    fn whole_answers_tell_their_total() {
+        let output = |body: &str| interpret_whole(body.as_bytes()).unwrap().usage.and_then(|u| u.output);
+        assert_eq!(
+            output(r#"{"text_output":"a","details":{"finish_reason":"length","generated_tokens":5}}"#),
+            Some(5)
+        );
+        assert_eq!(output(r#"{"text_output":"a","num_output_tokens":6}"#), Some(6));
+        assert_eq!(output(r#"{"text_output":"a"}"#), None);
+    }
 }
