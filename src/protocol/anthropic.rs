@@ -1,22 +1,244 @@
-//! `anthropic`.
+//! `anthropic`: `/v1/messages`.
 
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Serialize};
 use url::Url;
 
-use super::{Meaning, Nonsense, openai};
-use crate::domain::{Prompt, Target};
+use super::something::Something;
+use super::{Meaning, Nonsense, from_json, openai, refusal, to_json};
+use crate::domain::{Channel, Prompt, Target, Tokens};
+
+/// Not in the format, but some servers end every stream with it.
+const DONE: &[u8] = b"[DONE]";
+
+#[derive(Debug, Serialize)]
+struct Body<'a> {
+    model: &'a str,
+    max_tokens: u32,
+    messages: [Turn<'a>; 1],
+    stream: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct Turn<'a> {
+    role: &'static str,
+    content: &'a str,
+}
 
 pub(super) fn url(target: &Target) -> Url {
-    openai::join(&target.url, "anthropic")
+    openai::join(&target.url, "messages")
 }
 
-pub(super) fn body(_target: &Target, _prompt: &Prompt) -> String {
-    String::new()
+pub(super) fn body(target: &Target, prompt: &Prompt) -> String {
+    to_json(&Body {
+        model: &target.model,
+        max_tokens: prompt.max_tokens,
+        messages: [Turn { role: "user", content: &prompt.text }],
+        stream: target.stream,
+    })
 }
 
-pub(super) fn interpret(_data: &[u8]) -> Result<Meaning, Nonsense> {
-    Err(Nonsense(String::new()))
+/// What must be known of an event before its shape is: the same name holds different things in different
+/// events, and in those of the future.
+#[derive(Debug, Deserialize)]
+struct Envelope {
+    #[serde(default, rename = "type")]
+    kind: Option<Kind>,
+    #[serde(default)]
+    error: Option<IgnoredAny>,
+    #[serde(default)]
+    object: Option<Object>,
+    #[serde(default)]
+    message: Option<IgnoredAny>,
+    #[serde(default)]
+    detail: Option<IgnoredAny>,
 }
 
-pub(super) fn interpret_whole(_body: &[u8]) -> Result<Meaning, Nonsense> {
-    Err(Nonsense(String::new()))
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Kind {
+    MessageStart,
+    ContentBlockStart,
+    ContentBlockDelta,
+    MessageDelta,
+    MessageStop,
+    Error,
+    #[serde(other)]
+    Other,
 }
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Object {
+    Error,
+    #[serde(other)]
+    Other,
+}
+
+#[derive(Debug, Deserialize)]
+struct MessageStart {
+    #[serde(default)]
+    message: Option<Message>,
+}
+
+/// The answer: whole, or as announced at the start of a stream.
+#[derive(Debug, Deserialize)]
+struct Message {
+    #[serde(default)]
+    content: Option<Vec<Block>>,
+    #[serde(default)]
+    stop_reason: Something,
+    #[serde(default)]
+    usage: Option<Usage>,
+}
+
+#[derive(Debug, Deserialize)]
+struct BlockStart {
+    #[serde(default)]
+    content_block: Option<Block>,
+}
+
+#[derive(Debug, Deserialize)]
+struct BlockDelta {
+    #[serde(default)]
+    delta: Option<Block>,
+}
+
+/// A piece of the answer, or an addition to one; what it is shows in the field that it fills.
+#[derive(Debug, Deserialize)]
+struct Block {
+    #[serde(default, rename = "type")]
+    kind: Option<BlockKind>,
+    #[serde(default)]
+    text: Something,
+    #[serde(default)]
+    thinking: Something,
+    /// Reasoning that only the server can read.
+    #[serde(default)]
+    data: Something,
+    #[serde(default)]
+    partial_json: Something,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum BlockKind {
+    ToolUse,
+    #[serde(other)]
+    Other,
+}
+
+#[derive(Debug, Deserialize)]
+struct MessageDelta {
+    #[serde(default)]
+    delta: Option<Stop>,
+    #[serde(default)]
+    usage: Option<Usage>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Stop {
+    #[serde(default)]
+    stop_reason: Something,
+}
+
+#[derive(Debug, Clone, Copy, Deserialize)]
+struct Usage {
+    /// Without what came from the cache, or went into it.
+    #[serde(default, rename = "input_tokens")]
+    input: Option<u64>,
+    #[serde(default, rename = "cache_read_input_tokens")]
+    cache_read: Option<u64>,
+    #[serde(default, rename = "cache_creation_input_tokens")]
+    cache_written: Option<u64>,
+    #[serde(default, rename = "output_tokens")]
+    output: Option<u64>,
+}
+
+pub(super) fn interpret(data: &[u8]) -> Result<Meaning, Nonsense> {
+    if data.trim_ascii() == DONE {
+        return Ok(Meaning { ended: true, ..Meaning::default() });
+    }
+    let envelope: Envelope = from_json(data)?;
+    if envelope.is_error() {
+        return Ok(Meaning { error: Some(refusal::explain(data)), ..Meaning::default() });
+    }
+    let mut meaning = Meaning::default();
+    match envelope.kind {
+        Some(Kind::MessageStart) => {
+            // No output yet: the 0 or 1 that stands there would pass for a count if no other came.
+            let usage = from_json::<MessageStart>(data)?.message.and_then(|message| message.usage);
+            meaning.usage = usage.map(|usage| Usage { output: None, ..usage }.into());
+        }
+        Some(Kind::ContentBlockStart) => {
+            meaning.channels.extend(from_json::<BlockStart>(data)?.content_block.and_then(Block::channel));
+        }
+        Some(Kind::ContentBlockDelta) => {
+            meaning.channels.extend(from_json::<BlockDelta>(data)?.delta.and_then(Block::channel));
+        }
+        Some(Kind::MessageDelta) => {
+            let event: MessageDelta = from_json(data)?;
+            meaning.finished = event.delta.is_some_and(|delta| delta.stop_reason.0);
+            meaning.usage = event.usage.map(Tokens::from);
+        }
+        Some(Kind::MessageStop) => meaning.ended = true,
+        // Pings, ends of blocks, and what has not been invented yet.
+        Some(Kind::Error | Kind::Other) | None => {}
+    }
+    Ok(meaning)
+}
+
+pub(super) fn interpret_whole(body: &[u8]) -> Result<Meaning, Nonsense> {
+    if from_json::<Envelope>(body)?.is_error() {
+        return Ok(Meaning { error: Some(refusal::explain(body)), ..Meaning::default() });
+    }
+    let message: Message = from_json(body)?;
+    Ok(Meaning {
+        channels: message.content.into_iter().flatten().filter_map(Block::channel).collect(),
+        usage: message.usage.map(Tokens::from),
+        finished: message.stop_reason.0,
+        ..Meaning::default()
+    })
+}
+
+impl Envelope {
+    /// Whether this is the format's own error, or one that a gateway or the engine behind wrote in its way.
+    fn is_error(&self) -> bool {
+        let flat = self.kind.is_none() && (self.message.is_some() || self.detail.is_some());
+        self.kind == Some(Kind::Error) || self.error.is_some() || self.object == Some(Object::Error) || flat
+    }
+}
+
+impl Block {
+    fn channel(self) -> Option<Channel> {
+        if self.thinking.0 || self.data.0 {
+            Some(Channel::Reasoning)
+        } else if self.text.0 {
+            Some(Channel::Answer)
+        } else if self.partial_json.0 || self.kind == Some(BlockKind::ToolUse) {
+            // The tool's name, which opens the block, is generated like its arguments.
+            Some(Channel::ToolCall)
+        } else {
+            None
+        }
+    }
+}
+
+impl From<Usage> for Tokens {
+    fn from(usage: Usage) -> Self {
+        let besides = [usage.cache_read, usage.cache_written].into_iter().flatten();
+        let prompt = usage.input.map(|input| besides.fold(input, u64::saturating_add));
+        // No prompt is empty: zeros stand for counts that the server does not have yet.
+        let unknown = prompt == Some(0);
+        Self {
+            prompt: prompt.filter(|_| !unknown),
+            cached: usage.cache_read.filter(|_| !unknown),
+            reasoning: None,
+            output: usage.output,
+            source: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,22 +1,352 @@
-//! `openai_responses`.
+//! `openai-responses`: `/v1/responses`.
 
+use std::time::Duration;
+
+use serde::de::IgnoredAny;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use url::Url;
 
-use super::{Meaning, Nonsense, openai};
-use crate::domain::{Prompt, Target};
+use super::something::Something;
+use super::sse::{self, Item, TooLong};
+use super::{Meaning, Nonsense, from_json, openai, refusal, to_json};
+use crate::domain::{Channel, Prompt, ServerTimes, Target, Tokens};
+
+/// Not in the format, but some servers end every stream with it.
+const DONE: &[u8] = b"[DONE]";
+
+#[derive(Debug, Serialize)]
+struct Body<'a> {
+    model: &'a str,
+    input: &'a str,
+    max_output_tokens: u32,
+    stream: bool,
+}
 
 pub(super) fn url(target: &Target) -> Url {
-    openai::join(&target.url, "openai_responses")
+    openai::join(&target.url, "responses")
 }
 
-pub(super) fn body(_target: &Target, _prompt: &Prompt) -> String {
-    String::new()
+pub(super) fn body(target: &Target, prompt: &Prompt) -> String {
+    to_json(&Body {
+        model: &target.model,
+        input: &prompt.text,
+        max_output_tokens: prompt.max_tokens,
+        stream: target.stream,
+    })
 }
 
-pub(super) fn interpret(_data: &[u8]) -> Result<Meaning, Nonsense> {
-    Err(Nonsense(String::new()))
+/// The parts of an event that have one shape wherever they occur.
+#[derive(Debug, Deserialize)]
+struct Envelope {
+    #[serde(default, rename = "type")]
+    kind: Option<Kind>,
+    #[serde(default)]
+    delta: Something,
+    #[serde(default)]
+    error: Option<IgnoredAny>,
+    #[serde(default)]
+    object: Option<Object>,
+    #[serde(default)]
+    message: Option<IgnoredAny>,
+    #[serde(default)]
+    detail: Option<IgnoredAny>,
 }
 
-pub(super) fn interpret_whole(_body: &[u8]) -> Result<Meaning, Nonsense> {
-    Err(Nonsense(String::new()))
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+enum Kind {
+    #[serde(rename = "response.output_text.delta", alias = "response.refusal.delta")]
+    Answer,
+    #[serde(rename = "response.reasoning_text.delta", alias = "response.reasoning_summary_text.delta")]
+    Reasoning,
+    #[serde(rename = "response.function_call_arguments.delta")]
+    Arguments,
+    #[serde(rename = "response.output_item.added")]
+    ItemAdded,
+    #[serde(rename = "response.completed", alias = "response.incomplete")]
+    Finished,
+    #[serde(rename = "response.failed")]
+    Failed,
+    #[serde(rename = "error")]
+    Error,
+    #[serde(other)]
+    Other,
 }
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Object {
+    Error,
+    #[serde(other)]
+    Other,
+}
+
+#[derive(Debug, Deserialize)]
+struct ItemAdded {
+    #[serde(default)]
+    item: Option<Announced>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Announced {
+    #[serde(default, rename = "type")]
+    kind: Option<ItemKind>,
+    #[serde(default)]
+    name: Something,
+}
+
+#[derive(Debug, Deserialize)]
+struct Over {
+    response: Ending,
+}
+
+/// How an answer ended and what it cost; what it says is not looked at.
+#[derive(Debug, Deserialize)]
+struct Ending {
+    #[serde(default)]
+    status: Option<Status>,
+    #[serde(default)]
+    error: Option<Value>,
+    #[serde(default)]
+    usage: Option<Usage>,
+    /// vLLM's account of its time, in milliseconds.
+    #[serde(default)]
+    metrics: Option<Metrics>,
+}
+
+/// What an answer that came whole says.
+#[derive(Debug, Deserialize)]
+struct Said {
+    #[serde(default)]
+    output: Option<Vec<OutputItem>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Status {
+    Completed,
+    Incomplete,
+    Failed,
+    #[serde(other)]
+    Other,
+}
+
+#[derive(Debug, Deserialize)]
+struct OutputItem {
+    #[serde(default, rename = "type")]
+    kind: Option<ItemKind>,
+    #[serde(default)]
+    content: Option<Vec<Part>>,
+    #[serde(default)]
+    summary: Option<Vec<Part>>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum ItemKind {
+    Message,
+    Reasoning,
+    FunctionCall,
+    #[serde(other)]
+    Other,
+}
+
+#[derive(Debug, Deserialize)]
+struct Part {
+    #[serde(default)]
+    text: Something,
+    #[serde(default)]
+    refusal: Something,
+}
+
+#[derive(Debug, Deserialize)]
+struct Usage {
+    #[serde(default)]
+    input_tokens: Option<u64>,
+    #[serde(default)]
+    input_tokens_details: Option<InputDetails>,
+    #[serde(default)]
+    output_tokens: Option<u64>,
+    #[serde(default)]
+    output_tokens_details: Option<OutputDetails>,
+}
+
+#[derive(Debug, Deserialize)]
+struct InputDetails {
+    #[serde(default)]
+    cached_tokens: Option<u64>,
+}
+
+#[derive(Debug, Deserialize)]
+struct OutputDetails {
+    #[serde(default)]
+    reasoning_tokens: Option<u64>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Metrics {
+    #[serde(default, rename = "queue_time_ms")]
+    queue: Option<f64>,
+    /// Without the queue.
+    #[serde(default, rename = "time_to_first_token_ms")]
+    first_token: Option<f64>,
+    #[serde(default, rename = "generation_time_ms")]
+    generation: Option<f64>,
+}
+
+pub(super) fn interpret(data: &[u8]) -> Result<Meaning, Nonsense> {
+    if data.trim_ascii() == DONE {
+        return Ok(Meaning { ended: true, ..Meaning::default() });
+    }
+    let envelope: Envelope = from_json(data)?;
+    if envelope.is_error() {
+        return Ok(Meaning { error: Some(refusal::explain(data)), ..Meaning::default() });
+    }
+    let channel = match envelope.kind {
+        Some(Kind::Answer) => envelope.delta.0.then_some(Channel::Answer),
+        Some(Kind::Reasoning) => envelope.delta.0.then_some(Channel::Reasoning),
+        Some(Kind::Arguments) => envelope.delta.0.then_some(Channel::ToolCall),
+        // A function's name is generated like its arguments, and announced with the item.
+        Some(Kind::ItemAdded) => {
+            let item = from_json::<ItemAdded>(data)?.item;
+            item.is_some_and(|item| item.is_call()).then_some(Channel::ToolCall)
+        }
+        Some(Kind::Finished) => return Ok(from_json::<Over>(data)?.response.meaning(Status::Completed)),
+        Some(Kind::Failed) => return Ok(from_json::<Over>(data)?.response.meaning(Status::Failed)),
+        // Progress, what was said once more at the end of each part, and what has not been invented yet.
+        Some(Kind::Error | Kind::Other) | None => None,
+    };
+    Ok(Meaning { channels: channel.into_iter().collect(), ..Meaning::default() })
+}
+
+pub(super) fn interpret_whole(body: &[u8]) -> Result<Meaning, Nonsense> {
+    // At least one server streams although it was asked not to.
+    let start = body.trim_ascii_start();
+    if [&b"data:"[..], b"event:", b":"].iter().any(|prefix| start.starts_with(prefix)) {
+        return interpret_stream(body);
+    }
+    if from_json::<Envelope>(body)?.is_error() {
+        return Ok(Meaning { error: Some(refusal::explain(body)), ..Meaning::default() });
+    }
+    let ending: Ending = from_json(body)?;
+    let status = ending.status.unwrap_or(Status::Other);
+    let output = from_json::<Said>(body)?.output;
+    let channels = output.iter().flatten().filter_map(OutputItem::channel).collect();
+    Ok(Meaning { channels, ..ending.meaning(status) })
+}
+
+/// A stream that is all there already, as one answer.
+fn interpret_stream(body: &[u8]) -> Result<Meaning, Nonsense> {
+    let mut answer = Ok(Meaning::default());
+    let mut note = |item: Item<'_>| {
+        let so_far = std::mem::replace(&mut answer, Ok(Meaning::default()));
+        answer = so_far.and_then(|so_far| with_next(so_far, item));
+        Ok::<(), TooLong>(())
+    };
+    let mut decoder = sse::Decoder::default();
+    decoder
+        .feed(body, &mut note)
+        .and_then(|()| decoder.finish(&mut note))
+        .map_err(|e| Nonsense(e.to_string()))?;
+    let answer = answer?;
+    if answer.finished || answer.ended || answer.error.is_some() {
+        Ok(answer)
+    } else {
+        Err(Nonsense("a stream that nobody asked for, and that ended before the answer did".to_owned()))
+    }
+}
+
+/// What an answer says together with its next event.
+fn with_next(mut answer: Meaning, item: Item<'_>) -> Result<Meaning, Nonsense> {
+    if answer.ended || answer.error.is_some() {
+        return Ok(answer);
+    }
+    let next = match item {
+        Item::Event(data) => interpret(data)?,
+        Item::Stray(line) => {
+            return Err(Nonsense(format!("not an event: {}", String::from_utf8_lossy(line))));
+        }
+    };
+    answer.channels.extend(next.channels);
+    answer.usage = next.usage.or(answer.usage);
+    answer.times = answer.times.merged(next.times);
+    answer.finished |= next.finished;
+    answer.ended = next.ended;
+    answer.error = next.error;
+    Ok(answer)
+}
+
+impl Envelope {
+    /// Whether this is the format's own error, or one that a gateway or the engine behind wrote in its way.
+    fn is_error(&self) -> bool {
+        let flat = self.kind.is_none() && (self.message.is_some() || self.detail.is_some());
+        self.kind == Some(Kind::Error) || self.error.is_some() || self.object == Some(Object::Error) || flat
+    }
+}
+
+impl Ending {
+    /// `told` is how the answer ended by the name of the event, which the status inside does not always
+    /// repeat; but neither may hide a failure.
+    fn meaning(self, told: Status) -> Meaning {
+        let failed = told == Status::Failed || self.status == Some(Status::Failed);
+        let error = self.error.filter(|error| !error.is_null()).map(|error| refusal::text_of(&error));
+        if failed || error.is_some() {
+            let error = error.unwrap_or_else(|| "the answer failed, and nothing says why".to_owned());
+            return Meaning { error: Some(error), ..Meaning::default() };
+        }
+        Meaning {
+            usage: self.usage.map(Tokens::from),
+            times: self.metrics.map(Metrics::times).unwrap_or_default(),
+            finished: matches!(told, Status::Completed | Status::Incomplete),
+            ..Meaning::default()
+        }
+    }
+}
+
+impl Announced {
+    fn is_call(&self) -> bool {
+        self.kind == Some(ItemKind::FunctionCall) && self.name.0
+    }
+}
+
+impl OutputItem {
+    fn channel(&self) -> Option<Channel> {
+        let holds =
+            |parts: &Option<Vec<Part>>| parts.iter().flatten().any(|part| part.text.0 || part.refusal.0);
+        match self.kind? {
+            ItemKind::Message => holds(&self.content).then_some(Channel::Answer),
+            ItemKind::Reasoning => {
+                (holds(&self.content) || holds(&self.summary)).then_some(Channel::Reasoning)
+            }
+            ItemKind::FunctionCall => Some(Channel::ToolCall),
+            ItemKind::Other => None,
+        }
+    }
+}
+
+impl Metrics {
+    fn times(self) -> ServerTimes {
+        let ms = |value| ServerTimes::read(value, Duration::from_millis(1));
+        ServerTimes {
+            queue: ms(self.queue),
+            prefill: ms(self.first_token),
+            decode: ms(self.generation),
+            load: None,
+        }
+    }
+}
+
+impl From<Usage> for Tokens {
+    fn from(usage: Usage) -> Self {
+        Self {
+            prompt: usage.input_tokens,
+            cached: usage.input_tokens_details.and_then(|details| details.cached_tokens),
+            reasoning: usage.output_tokens_details.and_then(|details| details.reasoning_tokens),
+            output: usage.output_tokens,
+            source: None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

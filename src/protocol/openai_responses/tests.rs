@@ -1,0 +1,208 @@
+//! What each event of the Responses format must mean.
+
+use std::sync::Arc;
+
+use super::*;
+use crate::domain::fixture;
+
+const TEXT: &str = r#"{"type":"response.output_text.delta","delta":"a"}"#;
+const COMPLETED: &str =
+    r#"{"type":"response.completed","response":{"usage":{"input_tokens":9,"output_tokens":2}}}"#;
+
+fn meaning(json: &str) -> Meaning {
+    interpret(json.as_bytes()).unwrap()
+}
+
+fn whole(json: &str) -> Meaning {
+    interpret_whole(json.as_bytes()).unwrap()
+}
+
+fn stream(events: &[&str]) -> String {
+    format!("data: {}\n\n", events.join("\n\ndata: "))
+}
+
+#[test]
+fn a_request_goes_to_responses_wherever_the_base_ends() {
+    let mut target = Arc::unwrap_or_clone(fixture::target("t", &["w"]));
+    for base in ["http://h:1", "http://h:1/v1/", "http://h:1/v1/responses"] {
+        target.url = Url::parse(base).unwrap();
+        assert_eq!(url(&target).as_str(), "http://h:1/v1/responses", "{base}");
+    }
+    target.stream = false;
+    let prompt = Prompt { text: "say \"a\"".into(), max_tokens: 7, exact_output: true, seed: 1 };
+    assert_eq!(
+        body(&target, &prompt),
+        r#"{"model":"tiny","input":"say \"a\"","max_output_tokens":7,"stream":false}"#
+    );
+}
+
+#[test]
+fn text_refusals_reasoning_and_arguments_are_told_apart() {
+    for (kind, channel) in [
+        ("output_text", Channel::Answer),
+        ("refusal", Channel::Answer),
+        ("reasoning_text", Channel::Reasoning),
+        ("reasoning_summary_text", Channel::Reasoning),
+        ("function_call_arguments", Channel::ToolCall),
+    ] {
+        let event = |delta| format!(r#"{{"delta":{delta},"type":"response.{kind}.delta"}}"#);
+        let expected = Meaning { channels: vec![channel], ..Meaning::default() };
+        assert_eq!(meaning(&event(r#""a""#)), expected, "{kind}");
+        assert_eq!(meaning(&event(r#""""#)), Meaning::default(), "{kind}");
+        assert_eq!(meaning(&event("null")), Meaning::default(), "{kind}");
+    }
+}
+
+#[test]
+fn an_announced_function_counts_and_an_announced_message_does_not() {
+    let channels =
+        |item: &str| meaning(&format!(r#"{{"type":"response.output_item.added","item":{item}}}"#)).channels;
+    assert_eq!(channels(r#"{"type":"function_call","name":"clock","arguments":""}"#), [Channel::ToolCall]);
+    assert_eq!(channels(r#"{"type":"message","content":[]}"#), []);
+    assert_eq!(channels(r#"{"type":"reasoning","summary":[]}"#), []);
+}
+
+#[test]
+fn progress_repetitions_and_the_unknown_mean_nothing() {
+    for json in [
+        r#"{"type":"response.created","response":{"status":"in_progress","error":null,"usage":null}}"#,
+        r#"{"type":"response.in_progress","response":{"status":"in_progress"}}"#,
+        r#"{"type":"response.content_part.added","part":{"type":"output_text","text":""}}"#,
+        r#"{"type":"response.output_text.done","text":"a"}"#,
+        r#"{"type":"response.content_part.done","part":{"type":"output_text","text":"a"}}"#,
+        r#"{"type":"response.output_item.done","item":{"type":"message"}}"#,
+        r#"{"type":"of the future","response":3,"item":"a","message":"b","error":null}"#,
+        "{}",
+    ] {
+        assert_eq!(meaning(json), Meaning::default(), "{json}");
+    }
+}
+
+#[test]
+fn an_answer_that_is_over_tells_its_counts_and_times() {
+    for kind in ["completed", "incomplete"] {
+        let over = meaning(&format!(
+            r#"{{"type":"response.{kind}","response":{{"status":"incomplete","error":null,"usage":{{
+                "input_tokens":29,"input_tokens_details":{{"cached_tokens":4}},
+                "output_tokens":16,"output_tokens_details":{{"reasoning_tokens":3}}}},
+                "metrics":{{"queue_time_ms":1,"time_to_first_token_ms":2.5,"generation_time_ms":30}}}}}}"#
+        ));
+        let usage =
+            Tokens { prompt: Some(29), cached: Some(4), reasoning: Some(3), output: Some(16), source: None };
+        assert_eq!((over.usage, over.finished, over.ended), (Some(usage), true, false), "{kind}");
+        assert_eq!((over.channels.len(), over.error), (0, None), "{kind}");
+        assert_eq!(over.times.queue, Some(Duration::from_millis(1)));
+        assert_eq!(over.times.prefill, Some(Duration::from_micros(2500)));
+        assert_eq!(over.times.decode, Some(Duration::from_millis(30)));
+    }
+}
+
+#[test]
+fn counts_that_are_not_told_are_absent() {
+    let over = meaning(
+        r#"{"type":"response.completed","response":{"usage":{"output_tokens":2,"input_tokens_details":null}}}"#,
+    );
+    assert_eq!(over.usage, Some(Tokens { output: Some(2), ..Tokens::default() }));
+    assert_eq!(meaning(r#"{"type":"response.completed","response":{"usage":null}}"#).usage, None);
+}
+
+#[test]
+fn the_end_marker_of_other_formats_ends_this_one_too() {
+    assert_eq!(meaning("[DONE]"), Meaning { ended: true, ..Meaning::default() });
+}
+
+#[test]
+fn a_failed_answer_is_an_error_whatever_it_is_called() {
+    for json in [
+        r#"{"type":"response.failed","response":{"status":"failed","error":{"code":"x","message":"boom"}}}"#,
+        r#"{"type":"response.failed","response":{"error":"boom"}}"#,
+        r#"{"type":"response.completed","response":{"status":"failed","error":{"message":"boom"}}}"#,
+    ] {
+        assert_eq!(meaning(json).error.as_deref(), Some("boom"), "{json}");
+    }
+    for json in [
+        r#"{"type":"response.failed","response":{"status":"failed","error":null}}"#,
+        r#"{"type":"response.failed","response":{}}"#,
+        r#"{"type":"response.completed","response":{"status":"failed"}}"#,
+    ] {
+        let silent = meaning(json);
+        assert!(silent.error.is_some() && !silent.finished, "{json}");
+    }
+}
+
+#[test]
+fn every_shape_of_error_is_an_error() {
+    for json in [
+        r#"{"type":"error","code":"x","message":"boom","param":null,"sequence_number":3}"#,
+        r#"{"type":"error","error":{"type":"server_error","message":"boom"}}"#,
+        r#"{"error":{"message":"boom","code":500}}"#,
+        r#"{"error":"boom"}"#,
+        r#"{"object":"error","message":"boom","type":"BadRequestError","code":400}"#,
+        r#"{"message":"boom"}"#,
+        r#"{"detail":"boom"}"#,
+    ] {
+        assert_eq!(meaning(json).error.as_deref(), Some("boom"), "{json}");
+        assert_eq!(whole(json).error.as_deref(), Some("boom"), "{json}");
+    }
+}
+
+#[test]
+fn a_whole_answer_tells_channels_counts_and_its_status() {
+    let answer = |output: &str, status: &str| {
+        whole(&format!(
+            r#"{{"object":"response","status":"{status}","error":null,"output":[{output}],
+                "usage":{{"input_tokens":4,"output_tokens":2}}}}"#
+        ))
+    };
+    for (output, channel) in [
+        (r#"{"type":"message","content":[{"type":"output_text","text":"a"}]}"#, Channel::Answer),
+        (r#"{"type":"message","content":[{"type":"refusal","refusal":"a"}]}"#, Channel::Answer),
+        (r#"{"type":"reasoning","content":null,"summary":[{"text":"a"}]}"#, Channel::Reasoning),
+        (r#"{"type":"reasoning","content":[{"type":"reasoning_text","text":"a"}]}"#, Channel::Reasoning),
+        (r#"{"type":"function_call","name":"n","arguments":"{}"}"#, Channel::ToolCall),
+    ] {
+        let answer = answer(output, "completed");
+        let usage = Tokens { prompt: Some(4), output: Some(2), ..Tokens::default() };
+        assert_eq!(answer.channels, [channel], "{output}");
+        assert_eq!((answer.usage, answer.finished), (Some(usage), true), "{output}");
+    }
+    let empty = r#"{"type":"message","content":[{"type":"output_text","text":""}]},{"type":"reasoning"}"#;
+    assert_eq!(answer(empty, "incomplete").channels, []);
+    assert!(answer(empty, "incomplete").finished);
+    assert!(!answer("", "in_progress").finished);
+    assert!(answer(empty, "failed").error.is_some());
+}
+
+#[test]
+fn a_stream_that_nobody_asked_for_is_read_as_one_answer() {
+    let events = stream(&[TEXT, TEXT, COMPLETED, "[DONE]"]);
+    for body in [events.clone(), format!(": hello\n\n{events}"), format!("\nevent: x\r\n{events}")] {
+        let answer = whole(&body);
+        assert_eq!(answer.channels, [Channel::Answer; 2], "{body}");
+        assert_eq!(answer.usage.and_then(|usage| usage.output), Some(2), "{body}");
+        assert!(answer.finished && answer.ended && answer.error.is_none(), "{body}");
+    }
+}
+
+#[test]
+fn a_stream_that_nobody_asked_for_fails_as_streams_do() {
+    let error = r#"{"type":"error","message":"boom"}"#;
+    assert_eq!(whole(&stream(&[TEXT, error, COMPLETED])).error.as_deref(), Some("boom"));
+    assert!(interpret_whole(stream(&[TEXT]).as_bytes()).is_err());
+    assert!(interpret_whole(stream(&[TEXT, "}{", COMPLETED]).as_bytes()).is_err());
+    assert!(interpret_whole(format!("{}<html>", stream(&[TEXT])).as_bytes()).is_err());
+    let endless = format!("data: {}", "x".repeat(sse::MAX_EVENT_BYTES));
+    assert!(interpret_whole(endless.as_bytes()).is_err());
+}
+
+#[test]
+fn nonsense_is_refused() {
+    for data in [
+        &b"<html>"[..],
+        b"{\"type\":\"response.completed\"}",
+        b"{\"type\":\"response.output_text.delta\",\"delta\":\"\xff\"}",
+    ] {
+        assert!(interpret(data).is_err());
+    }
+    assert!(interpret_whole(b"<html>").is_err());
+}
