@@ -3,11 +3,15 @@
 use tokio::time::Instant;
 
 use crate::domain::{Delta, Failure, Fault, ServerTimes, Timeline, TokenSource, Tokens};
-use crate::protocol::sse::{self, Item, TooLong};
+use crate::protocol::sse::{self, Item, MAX_EVENT_BYTES, TooLong};
 use crate::protocol::{Dialect, Framing, Meaning, ndjson};
 
 /// More than this is not an answer to a probe; servers that ignore a length limit write on and on.
 const MAX_BODY_BYTES: usize = 16 << 20;
+
+/// An answer that comes whole is one event. It is parsed at once, and `[{},{},…` grows tenfold and more on
+/// its way into memory.
+const MAX_WHOLE_BYTES: usize = MAX_EVENT_BYTES;
 
 /// What a server calls itself is a label one day: this much of it is kept.
 const MAX_FINGERPRINT_CHARS: usize = 64;
@@ -79,10 +83,9 @@ impl Reading {
     /// Takes one read that reached the process at `at`.
     pub(super) fn take(&mut self, at: Instant, bytes: &[u8]) -> Result<(), Fault> {
         self.bytes += bytes.len();
-        if self.bytes > MAX_BODY_BYTES {
-            return Err(
-                Failure::Malformed.because(format!("the answer is longer than {MAX_BODY_BYTES} bytes"))
-            );
+        let most = if self.is_stream() { MAX_BODY_BYTES } else { MAX_WHOLE_BYTES };
+        if self.bytes > most {
+            return Err(Failure::Malformed.because(format!("the answer is longer than {most} bytes")));
         }
         let account = &mut self.account;
         match &mut self.body {
@@ -388,6 +391,16 @@ mod tests {
         assert_eq!(outcome, Ok(()));
         assert_eq!((tokens.prompt, tokens.output), (None, Some(2)));
         assert_eq!(tokens.source, Some(TokenSource::Deltas));
+    }
+
+    #[test]
+    fn an_answer_that_comes_whole_is_no_longer_than_an_event() {
+        let start = Instant::now();
+        let mut reading = Reading::new(Dialect::OpenAiChat, false, Timeline::new(start, start));
+        let piece = "{},".repeat(10_000);
+        let refused = (0..1000).find_map(|_| reading.take(start, piece.as_bytes()).err()).unwrap();
+        assert_eq!(refused.failure, Failure::Malformed);
+        assert!(matches!(reading.body, Body::Whole(body) if body.len() <= MAX_EVENT_BYTES));
     }
 
     #[test]
