@@ -101,17 +101,30 @@ impl Reading {
     /// The body ended at `at`: judges whether that was the end of the answer.
     pub(super) fn end(&mut self, at: Instant) -> Result<(), Fault> {
         let account = &mut self.account;
+        let mut is_stray = false;
         let rest = match &mut self.body {
-            Body::Events(decoder) => decoder.finish(&mut |item| account.note(at, item)),
-            Body::Lines(decoder) => decoder.finish(&mut |line| account.note(at, Item::Event(line))),
+            Body::Events(decoder) => decoder.finish(&mut |item| {
+                is_stray |= matches!(item, Item::Stray(_));
+                account.note(at, item)
+            }),
+            Body::Lines(decoder) => decoder.finish(&mut |line| {
+                is_stray = true;
+                account.note(at, Item::Event(line))
+            }),
             Body::Whole(body) => return account.note_whole(at, body).and_then(|()| self.complete()),
         };
-        if account.timeline.finished.is_none() {
+        let Timeline { first_event, finished, .. } = &account.timeline;
+        match rest {
             // Half an event at the end of the body means that the body was cut, not that it is nonsense.
-            return Err(match rest {
-                Err(fault) if fault.failure != Failure::Malformed || self.bytes_are_not_a_stream() => fault,
-                _ => Failure::Truncated.because("the body ended before the answer did"),
-            });
+            Err(fault) if fault.failure == Failure::Malformed => {
+                if is_stray && first_event.is_none() && finished.is_none() {
+                    return Err(fault);
+                }
+            }
+            rest => rest?,
+        }
+        if finished.is_none() {
+            return Err(Failure::Truncated.because("the body ended before the answer did"));
         }
         self.complete()
     }
@@ -153,10 +166,6 @@ impl Reading {
             tokens.source = Some(TokenSource::FinalUsage);
         }
         Read { timeline, tokens, times, fingerprint }
-    }
-
-    fn bytes_are_not_a_stream(&self) -> bool {
-        self.account.timeline.first_event.is_none()
     }
 }
 
@@ -341,6 +350,10 @@ mod tests {
             reading.take(start, body.as_bytes()).and_then(|()| reading.end(start)).unwrap_err().failure
         };
         assert_eq!(end_of(&format!("data: {TEXT}\n\ndata: {{\"choi")), Failure::Truncated);
+        assert_eq!(end_of("data: {\"choi"), Failure::Truncated);
+        assert_eq!(end_of("data"), Failure::Truncated);
+        let after_finish = format!("data: {TEXT}\n\ndata: {FINISH}\n\ndata: {{\"error\":\"dead\"}}");
+        assert_eq!(end_of(&after_finish), Failure::InBand);
         assert_eq!(end_of("<!doctype html>\n<title>502</title>"), Failure::Malformed);
         assert_eq!(end_of("<html>"), Failure::Malformed);
         assert_eq!(end_of(r#"{"error":"overloaded"}"#), Failure::InBand);
