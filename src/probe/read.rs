@@ -82,6 +82,10 @@ impl Reading {
 
     /// Takes one read that reached the process at `at`.
     pub(super) fn take(&mut self, at: Instant, bytes: &[u8]) -> Result<(), Fault> {
+        if self.account.ended {
+            // Nothing follows the end marker, however much of it comes.
+            return Ok(());
+        }
         self.bytes += bytes.len();
         let most = if self.is_stream() { MAX_BODY_BYTES } else { MAX_WHOLE_BYTES };
         if self.bytes > most {
@@ -404,6 +408,16 @@ mod tests {
         assert_eq!(outcome, Ok(()));
         assert_eq!((tokens.prompt, tokens.output), (None, Some(2)));
         assert_eq!(tokens.source, Some(TokenSource::Deltas));
+    }
+
+    #[test]
+    fn whatever_comes_after_the_end_marker_is_not_looked_at() {
+        let start = Instant::now();
+        let mut reading = Reading::new(Dialect::OpenAiChat, true, Timeline::new(start, start));
+        let answer = format!("data: {TEXT}\n\ndata: [DONE]\n\n");
+        assert_eq!(reading.take(start, answer.as_bytes()), Ok(()));
+        assert_eq!(reading.take(start, &vec![b'x'; MAX_BODY_BYTES + 1]), Ok(()));
+        assert_eq!(reading.end(start), Ok(()));
     }
 
     #[test]
