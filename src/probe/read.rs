@@ -2,7 +2,7 @@
 
 use tokio::time::Instant;
 
-use crate::domain::{Delta, Failure, Fault, ServerTimes, Timeline, TokenSource, Tokens};
+use crate::domain::{Channel, Delta, Failure, Fault, ServerTimes, Timeline, TokenSource, Tokens};
 use crate::protocol::sse::{self, Item, MAX_EVENT_BYTES, TooLong};
 use crate::protocol::{Dialect, Framing, Meaning, ndjson};
 
@@ -15,6 +15,9 @@ const MAX_WHOLE_BYTES: usize = MAX_EVENT_BYTES;
 
 /// What a server calls itself is a label one day: this much of it is kept.
 const MAX_FINGERPRINT_CHARS: usize = 64;
+
+/// In the order in which a chunk that speaks on several is taken to speak.
+const CHANNELS: [Channel; 3] = [Channel::Reasoning, Channel::Answer, Channel::ToolCall];
 
 /// The answer of one probe as far as it has come.
 #[derive(Debug)]
@@ -246,7 +249,9 @@ impl Account {
             }
             None => meaning.token_ids,
         };
-        for &channel in &meaning.channels {
+        // Several choices in a chunk came at one instant: they are no more tokens to tell apart, only more memory.
+        let spoken = CHANNELS.into_iter().filter(|channel| meaning.channels.contains(channel));
+        for channel in spoken {
             self.timeline.deltas.push(Delta { at, channel, tokens: own });
             // A chunk's tokens are counted once, even if it speaks on two channels.
             own = own.map(|_| 0);
@@ -408,6 +413,14 @@ mod tests {
         assert_eq!(outcome, Ok(()));
         assert_eq!((tokens.prompt, tokens.output), (None, Some(2)));
         assert_eq!(tokens.source, Some(TokenSource::Deltas));
+    }
+
+    #[test]
+    fn a_chunk_is_one_delta_per_channel_however_many_choices_it_has() {
+        let choices = vec![r#"{"delta":{"content":"a","reasoning":"b"}}"#; 1000].join(",");
+        let (outcome, timeline, _) = read(&[&format!(r#"{{"choices":[{choices}]}}"#), FINISH]);
+        assert_eq!(outcome, Ok(()));
+        assert_eq!(timeline.deltas.len(), 2);
     }
 
     #[test]
