@@ -157,7 +157,13 @@ impl Exchange<'_> {
                 read
             };
             match read {
-                Ok(Ok(Some(bytes))) => self.reading.take(at, &bytes)?,
+                Ok(Ok(Some(bytes))) => {
+                    self.reading.take(at, &bytes)?;
+                    // Patience looks at its clock only when nothing comes; a flood always comes.
+                    if self.reading.finished().is_some_and(|finished| finished + LINGER < at) {
+                        return self.reading.complete().map(|()| End::Held);
+                    }
+                }
                 Ok(Ok(None)) => {
                     self.reading.timeline().closed = Some(at);
                     return self.reading.end(at).map(|()| End::Closed);

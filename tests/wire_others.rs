@@ -66,7 +66,7 @@ async fn answers_are_measured_as_they_were_sent() {
     for Measured(name, deltas, prompt, output, source) in [
         Measured("gemini-stream", 4, Some(9), 12, ChunkUsage),
         Measured("tgi-stream", 4, Some(9), 4, TokenIds),
-        Measured("tgi-stream-eos", 2, Some(9), 2, TokenIds),
+        Measured("tgi-stream-eos", 2, Some(9), 3, TokenIds),
         Measured("triton-mindie-stream", 4, None, 4, ChunkUsage),
         Measured("triton-trtllm-stream", 3, None, 3, Deltas),
         Measured("triton-vllm-stream", 3, Some(9), 4, TokenIds),

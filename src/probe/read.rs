@@ -2,15 +2,22 @@
 
 use tokio::time::Instant;
 
-use crate::domain::{Delta, Failure, Fault, ServerTimes, Timeline, TokenSource, Tokens};
-use crate::protocol::sse::{self, Item, TooLong};
+use crate::domain::{Channel, Delta, Failure, Fault, ServerTimes, Timeline, TokenSource, Tokens};
+use crate::protocol::sse::{self, Item, MAX_EVENT_BYTES, TooLong};
 use crate::protocol::{Dialect, Framing, Meaning, ndjson};
 
 /// More than this is not an answer to a probe; servers that ignore a length limit write on and on.
 const MAX_BODY_BYTES: usize = 16 << 20;
 
+/// An answer that comes whole is one event. It is parsed at once, and `[{},{},…` grows tenfold and more on
+/// its way into memory.
+const MAX_WHOLE_BYTES: usize = MAX_EVENT_BYTES;
+
 /// What a server calls itself is a label one day: this much of it is kept.
 const MAX_FINGERPRINT_CHARS: usize = 64;
+
+/// In the order in which a chunk that speaks on several is taken to speak.
+const CHANNELS: [Channel; 3] = [Channel::Reasoning, Channel::Answer, Channel::ToolCall];
 
 /// The answer of one probe as far as it has come.
 #[derive(Debug)]
@@ -39,6 +46,8 @@ struct Account {
     fingerprint: Option<String>,
     /// Output tokens that per-chunk usage has accounted for.
     counted: u64,
+    /// Token ids that came without text.
+    withheld: u32,
     /// Every chunk with something generated also told its usage.
     usage_on_each: bool,
     /// Something generated came, in a stream or whole.
@@ -75,6 +84,7 @@ impl Reading {
             times: ServerTimes::default(),
             fingerprint: None,
             counted: 0,
+            withheld: 0,
             usage_on_each: true,
             generated: false,
             ending: Ending::Awaited,
@@ -89,11 +99,14 @@ impl Reading {
 
     /// Takes one read that reached the process at `at`.
     pub(super) fn take(&mut self, at: Instant, bytes: &[u8]) -> Result<(), Fault> {
+        if self.account.ending == Ending::Marked {
+            // Nothing follows the end marker, however much of it comes.
+            return Ok(());
+        }
         self.bytes += bytes.len();
-        if self.bytes > MAX_BODY_BYTES {
-            return Err(
-                Failure::Malformed.because(format!("the answer is longer than {MAX_BODY_BYTES} bytes"))
-            );
+        let most = if self.is_stream() { MAX_BODY_BYTES } else { MAX_WHOLE_BYTES };
+        if self.bytes > most {
+            return Err(Failure::Malformed.because(format!("the answer is longer than {most} bytes")));
         }
         let account = &mut self.account;
         match &mut self.body {
@@ -109,20 +122,33 @@ impl Reading {
     /// The body ended at `at`: judges whether that was the end of the answer.
     pub(super) fn end(&mut self, at: Instant) -> Result<(), Fault> {
         let account = &mut self.account;
+        let mut is_stray = false;
         let rest = match &mut self.body {
-            Body::Events(decoder) => decoder.finish(&mut |item| account.note(at, item)),
-            Body::Lines(decoder) => decoder.finish(&mut |line| account.note(at, Item::Event(line))),
+            Body::Events(decoder) => decoder.finish(&mut |item| {
+                is_stray |= matches!(item, Item::Stray(_));
+                account.note(at, item)
+            }),
+            Body::Lines(decoder) => decoder.finish(&mut |line| {
+                is_stray = true;
+                account.note(at, Item::Event(line))
+            }),
             Body::Whole(body) => return account.note_whole(at, body).and_then(|()| self.complete()),
         };
         if rest.is_ok() && account.ending == Ending::WithBody {
             account.timeline.finished.get_or_insert(at);
         }
-        if account.timeline.finished.is_none() {
+        let Timeline { first_event, finished, .. } = &account.timeline;
+        match rest {
             // Half an event at the end of the body means that the body was cut, not that it is nonsense.
-            return Err(match rest {
-                Err(fault) if fault.failure != Failure::Malformed || self.bytes_are_not_a_stream() => fault,
-                _ => Failure::Truncated.because("the body ended before the answer did"),
-            });
+            Err(fault) if fault.failure == Failure::Malformed => {
+                if is_stray && first_event.is_none() && finished.is_none() {
+                    return Err(fault);
+                }
+            }
+            rest => rest?,
+        }
+        if finished.is_none() {
+            return Err(Failure::Truncated.because("the body ended before the answer did"));
         }
         self.complete()
     }
@@ -157,17 +183,17 @@ impl Reading {
     }
 
     pub(super) fn finish(self) -> Read {
-        let Account { timeline, mut tokens, times, fingerprint, usage_on_each, .. } = self.account;
+        let Account { mut timeline, mut tokens, times, fingerprint, usage_on_each, withheld, .. } =
+            self.account;
+        if let Some(Delta { tokens: Some(own), .. }) = timeline.deltas.last_mut().filter(|_| !usage_on_each) {
+            *own = own.saturating_add(withheld);
+        }
         if !timeline.deltas.is_empty() {
             tokens.settle(&timeline.deltas, usage_on_each);
         } else if tokens.output.is_some() {
             tokens.source = Some(TokenSource::FinalUsage);
         }
         Read { timeline, tokens, times, fingerprint }
-    }
-
-    fn bytes_are_not_a_stream(&self) -> bool {
-        self.account.timeline.first_event.is_none()
     }
 }
 
@@ -237,9 +263,12 @@ impl Account {
 
     /// `so_far` is the number of output tokens that the event itself tells.
     fn add_deltas(&mut self, at: Instant, meaning: &Meaning, so_far: Option<u64>) {
+        // Half a character is a token without text: it counts with the next one that has some.
+        self.withheld = self.withheld.saturating_add(meaning.token_ids.unwrap_or(0));
         if meaning.channels.is_empty() {
             return;
         }
+        let ids = meaning.token_ids.map(|_| std::mem::take(&mut self.withheld));
         self.usage_on_each &= so_far.is_some();
         let mut own = match so_far {
             // A total says what this chunk brought only if all those before it told theirs.
@@ -248,9 +277,11 @@ impl Account {
                 self.counted = total;
                 u32::try_from(own).ok()
             }
-            _ => meaning.token_ids,
+            _ => ids,
         };
-        for &channel in &meaning.channels {
+        // Several choices in a chunk came at one instant: they are no more tokens to tell apart, only more memory.
+        let spoken = CHANNELS.into_iter().filter(|channel| meaning.channels.contains(channel));
+        for channel in spoken {
             self.timeline.deltas.push(Delta { at, channel, tokens: own });
             // A chunk's tokens are counted once, even if it speaks on two channels.
             own = own.map(|_| 0);
@@ -358,6 +389,10 @@ mod tests {
             reading.take(start, body.as_bytes()).and_then(|()| reading.end(start)).unwrap_err().failure
         };
         assert_eq!(end_of(&format!("data: {TEXT}\n\ndata: {{\"choi")), Failure::Truncated);
+        assert_eq!(end_of("data: {\"choi"), Failure::Truncated);
+        assert_eq!(end_of("data"), Failure::Truncated);
+        let after_finish = format!("data: {TEXT}\n\ndata: {FINISH}\n\ndata: {{\"error\":\"dead\"}}");
+        assert_eq!(end_of(&after_finish), Failure::InBand);
         assert_eq!(end_of("<!doctype html>\n<title>502</title>"), Failure::Malformed);
         assert_eq!(end_of("<html>"), Failure::Malformed);
         assert_eq!(end_of(r#"{"error":"overloaded"}"#), Failure::InBand);
@@ -435,6 +470,34 @@ mod tests {
         assert_eq!(outcome, Ok(()));
         assert_eq!((tokens.prompt, tokens.output), (None, Some(2)));
         assert_eq!(tokens.source, Some(TokenSource::Deltas));
+    }
+
+    #[test]
+    fn a_chunk_is_one_delta_per_channel_however_many_choices_it_has() {
+        let choices = vec![r#"{"delta":{"content":"a","reasoning":"b"}}"#; 1000].join(",");
+        let (outcome, timeline, _) = read(&[&format!(r#"{{"choices":[{choices}]}}"#), FINISH]);
+        assert_eq!(outcome, Ok(()));
+        assert_eq!(timeline.deltas.len(), 2);
+    }
+
+    #[test]
+    fn whatever_comes_after_the_end_marker_is_not_looked_at() {
+        let start = Instant::now();
+        let mut reading = Reading::new(Dialect::OpenAiChat, true, Timeline::new(start, start));
+        let answer = format!("data: {TEXT}\n\ndata: [DONE]\n\n");
+        assert_eq!(reading.take(start, answer.as_bytes()), Ok(()));
+        assert_eq!(reading.take(start, &vec![b'x'; MAX_BODY_BYTES + 1]), Ok(()));
+        assert_eq!(reading.end(start), Ok(()));
+    }
+
+    #[test]
+    fn an_answer_that_comes_whole_is_no_longer_than_an_event() {
+        let start = Instant::now();
+        let mut reading = Reading::new(Dialect::OpenAiChat, false, Timeline::new(start, start));
+        let piece = "{},".repeat(10_000);
+        let refused = (0..1000).find_map(|_| reading.take(start, piece.as_bytes()).err()).unwrap();
+        assert_eq!(refused.failure, Failure::Malformed);
+        assert!(matches!(reading.body, Body::Whole(body) if body.len() <= MAX_EVENT_BYTES));
     }
 
     #[test]

@@ -263,6 +263,7 @@ fn with_next(mut answer: Meaning, item: Item<'_>) -> Result<Meaning, Nonsense> {
     }
     let next = match item {
         Item::Event(data) => interpret(data)?,
+        Item::Error(data) => Meaning { error: Some(refusal::explain(data)), ..Meaning::default() },
         Item::Stray(line) => {
             return Err(Nonsense(format!("not an event: {}", String::from_utf8_lossy(line))));
         }
