@@ -104,6 +104,41 @@ fn reset(stream: tokio::net::TcpStream) {
     drop(stream);
 }
 
+#[tokio::test]
+async fn a_connection_does_not_outlive_a_probe_that_failed() {
+    let text = chunk(&format!("data: {TEXT}\n\n"));
+    let error = "HTTP/1.1 500 Oops\r\ncontent-length: 100\r\n\r\nboom".to_owned();
+    for (first, piece) in [
+        (String::new(), ""),
+        (CHUNKED.to_owned(), ""),
+        (format!("{CHUNKED}{text}"), ""),
+        (CHUNKED.to_owned(), "4\r\n: x\n\r\n"),
+        (error, ""),
+    ] {
+        let closed = Arc::new(tokio::sync::Notify::new());
+        let tell = Arc::clone(&closed);
+        let shown = format!("{first:?} {piece:?}");
+        let server = Hostile::start(move |_, mut stream| {
+            let (tell, first) = (Arc::clone(&tell), first.clone());
+            async move {
+                read_request(&mut stream).await;
+                let _ = stream.write_all(first.as_bytes()).await;
+                if !piece.is_empty() {
+                    super::server::flood(&mut stream, piece.as_bytes(), usize::MAX).await;
+                }
+                // Empty: the other side has closed.
+                read_request(&mut stream).await;
+                tell.notify_one();
+            }
+        })
+        .await;
+        let prober = Prober::new(plan(&server.url(), "connection = 'reuse'", QUICK));
+        assert!(prober.probe().await.fault.is_some(), "{shown}");
+        let patience = std::time::Duration::from_secs(5);
+        assert!(tokio::time::timeout(patience, closed.notified()).await.is_ok(), "{shown}");
+    }
+}
+
 /// The answer to probe `number`: its count of tokens says which it is.
 fn numbered(number: usize) -> String {
     let usage = format!("{{\"choices\":[],\"usage\":{{\"completion_tokens\":{number}}}}}");
