@@ -2,15 +2,13 @@
 
 use tokio::time::Instant;
 
+use crate::domain::identity::presentable;
 use crate::domain::{Delta, Failure, Fault, ServerTimes, Timeline, TokenSource, Tokens};
 use crate::protocol::sse::{self, Item, TooLong};
 use crate::protocol::{Dialect, Framing, Meaning, ndjson};
 
 /// More than this is not an answer to a probe; servers that ignore a length limit write on and on.
 const MAX_BODY_BYTES: usize = 16 << 20;
-
-/// What a server calls itself is a label one day: this much of it is kept.
-const MAX_FINGERPRINT_CHARS: usize = 64;
 
 /// The answer of one probe as far as it has come.
 #[derive(Debug)]
@@ -211,7 +209,7 @@ impl Account {
         }
         self.times = self.times.merged(meaning.times);
         if let Some(fingerprint) = &meaning.fingerprint {
-            self.fingerprint = Some(fingerprint.chars().take(MAX_FINGERPRINT_CHARS).collect());
+            self.fingerprint = presentable(fingerprint);
         }
         usage
     }
