@@ -17,6 +17,7 @@ use crate::record::{self, Recorder};
 use crate::schedule::Schedule;
 use crate::schedule::cadence::{Grid, Rotation};
 use crate::schedule::guard::{Guard, House};
+use crate::schedule::identify;
 use crate::schedule::pulse::Pulse;
 use crate::serve::{self, Shown};
 use crate::workload::Source;
@@ -27,7 +28,12 @@ pub struct Daemon {
     plan: Plan,
     recorder: Arc<Recorder>,
     transports: Vec<Arc<Transport>>,
+    /// How often each target is asked what it runs.
+    pub identify_every: Duration,
 }
+
+/// At the start the targets are asked what they run this far apart, so as not to disturb the first probes.
+const IDENTIFY_SPREAD: Duration = Duration::from_millis(10);
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -49,7 +55,7 @@ impl Daemon {
         let trust = Trust::default();
         let transports: Result<_, Unusable> =
             plan.targets.iter().map(|target| Ok(Arc::new(Transport::new(target, &trust)?))).collect();
-        Ok(Self { transports: transports?, plan, recorder })
+        Ok(Self { transports: transports?, plan, recorder, identify_every: identify::EVERY })
     }
 
     pub fn recorder(&self) -> Arc<Recorder> {
@@ -92,7 +98,7 @@ impl Daemon {
         Ok(())
     }
 
-    /// Spawns the pulse and one schedule per target; all end when the set is dropped.
+    /// Spawns the pulse, and for each target its schedule and the task that asks what it runs; all end when the set is dropped.
     fn start(&self, stopped: &watch::Receiver<bool>) -> JoinSet<()> {
         let now = Instant::now();
         let pulse = Arc::new(Pulse::new(now));
@@ -112,6 +118,12 @@ impl Daemon {
                 pulse: Arc::clone(&pulse),
             };
             tasks.spawn(schedule.run(stopped.clone()));
+        }
+        let mut first = now;
+        for transport in &self.transports {
+            let (transport, recorder) = (Arc::clone(transport), self.recorder());
+            tasks.spawn(identify::watch(transport, recorder, first, self.identify_every, stopped.clone()));
+            first += IDENTIFY_SPREAD;
         }
         let (recorder, mut stopped) = (self.recorder(), stopped.clone());
         tasks.spawn(async move {

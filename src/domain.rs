@@ -2,8 +2,10 @@
 
 pub mod clock;
 pub mod failure;
+pub mod field;
 #[cfg(test)]
 pub(crate) mod fixture;
+pub mod identity;
 pub mod prompt;
 pub mod report;
 pub mod sample;
@@ -16,6 +18,8 @@ pub mod tokens;
 pub mod workload;
 
 pub use failure::{Failure, Fault};
+pub use field::{Field, Fields};
+pub use identity::Identity;
 pub use prompt::Prompt;
 pub use report::{Report, Verdict};
 pub use sample::Sample;

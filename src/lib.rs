@@ -11,8 +11,8 @@
 //! | [`cli`] | the commands, a file each: run, once, check, simulate, demo |
 //! | [`daemon`] | the composition root: builds everything from a plan, keeps it running, ends it in order |
 //! | [`serve`] | the routes: `/`, `/metrics`, `/-/healthy`, `/-/ready` |
-//! | [`schedule`] | one task per target: wait until a probe is due, spawn it |
-//! | [`probe`] | sends one prompt, returns one report; the only room that touches the network as a client |
+//! | [`schedule`] | one task per target: wait until a probe is due, spawn it; another asks now and then what the target runs |
+//! | [`probe`] | sends one prompt, returns one report; asks what a target runs; the only room that touches the network as a client |
 //! | [`protocol`] | wire formats: how a prompt becomes a request, what each event means; no I/O |
 //! | [`workload`] | the next prompt, from a seed |
 //! | [`record`] | one report becomes metrics, recent samples and a log line |

@@ -2,6 +2,8 @@
 
 #[cfg(test)]
 mod corpus;
+mod identify;
+mod knowledge;
 mod patience;
 mod phases;
 mod read;
@@ -13,8 +15,12 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::domain::{Failure, Fault, Prompt, Report, Sample, Target, Timeline, Verdict, Workload, clock};
-use crate::protocol::Dialect;
+use crate::domain::{
+    Failure, Fault, Fields, Prompt, Report, Sample, Target, Timeline, Verdict, Workload, clock,
+};
+use crate::protocol::{Dialect, Request};
+pub use identify::{Page, identify};
+pub use knowledge::Knowledge;
 use patience::{Limit, Patience};
 use read::{Read, Reading};
 pub use tls::Trust;
@@ -47,6 +53,7 @@ struct Exchange<'a> {
     reading: Reading,
     patience: Patience,
     retry_after: Option<Duration>,
+    refused: Fields,
 }
 
 /// How an answer that is not a failure came to its end.
@@ -58,31 +65,66 @@ enum End {
     Held,
 }
 
+/// Sends a prompt; once more, without them, if the target refuses optional fields of the request. Each time
+/// there are fewer of them, so it ends.
 pub async fn run(transport: &Transport, job: Job) -> Report {
     let dialect = Dialect::of(job.target.api);
-    let request = dialect.request(&job.target, &job.prompt);
+    let mut allowed = transport.knowledge().fields();
+    let first = Instant::now();
+    let mut again = first;
+    loop {
+        let request = dialect.request(&job.target, &job.prompt, allowed);
+        // The time that a refusal took is not the daemon's lateness.
+        let due = job.due + (again - first);
+        let attempt = attempt(transport, &job, request, due).await;
+        if attempt.refused.is_empty() {
+            return report(job, attempt);
+        }
+        allowed = allowed.without(attempt.refused);
+        for field in transport.knowledge().refuse(attempt.refused) {
+            let (target, field) = (&*job.target.name, field.name());
+            let detail = attempt.fault.as_ref().map_or_else(String::new, |f| job.target.redact(&f.detail));
+            tracing::warn!(target, field, detail, "the target refuses a field; it is not sent any more");
+        }
+        again = Instant::now();
+    }
+}
+
+/// What came of one request.
+struct Attempt {
+    wall: std::time::SystemTime,
+    reading: Reading,
+    fault: Option<Fault>,
+    retry_after: Option<Duration>,
+    /// Optional fields because of which it was refused.
+    refused: Fields,
+}
+
+async fn attempt(transport: &Transport, job: &Job, request: Request, due: Instant) -> Attempt {
+    let dialect = Dialect::of(job.target.api);
     let lane = transport.take_lane();
     let wall = clock::wall_now();
     let started = Instant::now();
-    let timeline = Timeline::new(job.due, started);
+    let reading = Reading::new(dialect, job.target.stream, Timeline::new(due, started));
     let lane = match lane {
         Ok(lane) => lane,
         Err(broken) => {
-            let fault = Failure::Connect.because(broken.detail);
-            return report(job, wall, Reading::new(dialect, true, timeline), Some(fault), None);
+            let fault = Some(Failure::Connect.because(broken.detail));
+            return Attempt { wall, reading, fault, retry_after: None, refused: Fields::NONE };
         }
     };
     lane.phases.reset();
     let mut exchange = Exchange {
         transport,
         lane: &lane,
-        job: &job,
-        reading: Reading::new(dialect, job.target.stream, timeline),
+        job,
+        reading,
         patience: Patience::new(started, job.workload.timeouts),
         retry_after: None,
+        refused: Fields::NONE,
     };
     let outcome = exchange.run(request).await;
-    let Exchange { mut reading, retry_after, .. } = exchange;
+    let Exchange { mut reading, retry_after, refused, .. } = exchange;
 
     let timeline = reading.timeline();
     lane.phases.copy_to(timeline);
@@ -92,16 +134,11 @@ pub async fn run(transport: &Transport, job: Job) -> Report {
     if outcome == Ok(End::Closed) {
         transport.return_lane(lane);
     }
-    report(job, wall, reading, outcome.err(), retry_after)
+    Attempt { wall, reading, fault: outcome.err(), retry_after, refused }
 }
 
-fn report(
-    job: Job,
-    wall: std::time::SystemTime,
-    reading: Reading,
-    fault: Option<Fault>,
-    retry_after: Option<Duration>,
-) -> Report {
+fn report(job: Job, attempt: Attempt) -> Report {
+    let Attempt { wall, reading, fault, retry_after, .. } = attempt;
     let Read { timeline, tokens, times, fingerprint } = reading.finish();
     let sample = Sample::derive(&timeline, &tokens);
     let fault = fault.map(|fault| fault.made_quotable(|detail| job.target.redact(detail)));
@@ -123,10 +160,11 @@ fn report(
 }
 
 impl Exchange<'_> {
-    async fn run(&mut self, request: crate::protocol::Request) -> Result<End, Fault> {
+    async fn run(&mut self, request: Request) -> Result<End, Fault> {
         let phases = &self.lane.phases;
         let reading = &self.reading;
         let timeouts = self.job.workload.timeouts;
+        let fields = request.fields;
         let sending = self.transport.send(self.lane, request);
         let answer = self.patience.wait(sending, || Limit::of(timeouts, reading, phases)).await?;
         let mut answer = answer.map_err(|broken| self.broken_before_answer(broken))?;
@@ -135,7 +173,7 @@ impl Exchange<'_> {
             self.read_stream(&mut answer).await
         } else {
             self.retry_after = answer.retry_after();
-            Err(self.refused(&mut answer).await)
+            Err(self.refusal(&mut answer, fields).await)
         }
     }
 
@@ -188,7 +226,7 @@ impl Exchange<'_> {
     }
 
     /// A status that is no success, with what the body says about it.
-    async fn refused(&mut self, answer: &mut Answer) -> Fault {
+    async fn refusal(&mut self, answer: &mut Answer, sent: Fields) -> Fault {
         let timeouts = self.job.workload.timeouts;
         let mut body = Vec::new();
         while body.len() < MAX_REFUSAL_BYTES {
@@ -197,6 +235,9 @@ impl Exchange<'_> {
                 Ok(Ok(Some(bytes))) => body.extend_from_slice(&bytes),
                 _ => break,
             }
+        }
+        if matches!(answer.status(), 400 | 422) {
+            self.refused = Dialect::objections(&body, sent);
         }
         let failure = failure_of(answer.status(), answer.has_retry_after());
         let says = match answer.location() {

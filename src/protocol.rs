@@ -4,6 +4,7 @@ mod address;
 mod anthropic;
 mod gemini;
 pub mod ndjson;
+mod objection;
 mod ollama;
 mod openai;
 mod openai_chat;
@@ -18,7 +19,7 @@ mod triton;
 use bytes::Bytes;
 use url::Url;
 
-use crate::domain::{Api, Channel, Prompt, ServerTimes, Target, Tokens};
+use crate::domain::{Api, Channel, Fields, Prompt, ServerTimes, Target, Tokens};
 
 /// The wire format that a target speaks; a closed set, one file each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,6 +48,8 @@ pub enum Framing {
 pub struct Request {
     pub url: Url,
     pub body: Bytes,
+    /// The optional fields that the body holds.
+    pub fields: Fields,
 }
 
 /// A header that carries the key: its name, and what stands before the key.
@@ -120,9 +123,23 @@ impl Dialect {
         spoken!(self, url(target))
     }
 
-    pub fn request(self, target: &Target, prompt: &Prompt) -> Request {
-        let body = spoken!(self, body(target, prompt));
-        Request { url: self.url(target), body: Bytes::from(body) }
+    /// Of the optional fields, at most `allowed` are used.
+    pub fn request(self, target: &Target, prompt: &Prompt, allowed: Fields) -> Request {
+        let fields = match self {
+            Self::OpenAiChat | Self::OpenAiCompletions => openai::useful(target, prompt, allowed),
+            _ => Fields::NONE,
+        };
+        let body = match self {
+            Self::OpenAiChat => openai_chat::body(target, prompt, fields),
+            Self::OpenAiCompletions => openai_completions::body(target, prompt, fields),
+            Self::OpenAiResponses => openai_responses::body(target, prompt),
+            Self::Anthropic => anthropic::body(target, prompt),
+            Self::Gemini => gemini::body(target, prompt),
+            Self::Tgi => tgi::body(target, prompt),
+            Self::Triton => triton::body(target, prompt),
+            Self::Ollama => ollama::body(target, prompt),
+        };
+        Request { url: self.url(target), body: Bytes::from(body), fields }
     }
 
     pub fn framing(self) -> Framing {
@@ -145,6 +162,11 @@ impl Dialect {
     /// What the body of a refusal says, in one line for the log.
     pub fn explain(body: &[u8]) -> String {
         refusal::explain(body)
+    }
+
+    /// Those of the fields sent that the body of a refusal objects to.
+    pub fn objections(body: &[u8], sent: Fields) -> Fields {
+        objection::objections(body, sent)
     }
 
     /// Where the key goes.

@@ -1,5 +1,6 @@
 //! One [`Report`] becomes metrics, recent samples and a line in the log.
 
+mod info;
 mod metrics;
 mod narrator;
 pub mod recent;
@@ -9,7 +10,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::domain::{Report, Skip, Target, Workload, clock};
+use crate::domain::{Identity, Report, Skip, Target, Workload, clock};
 use metrics::Metrics;
 use narrator::Narrator;
 use recent::{Recent, Window};
@@ -65,6 +66,14 @@ impl Recorder {
         lock(&self.narrator).tell(report);
     }
 
+    /// What a target turned out to run, now or again.
+    pub fn identified(&self, target: &Target, identity: &Identity) {
+        if let Some((engine, version)) = self.metrics.identified(target, identity) {
+            let was = format!("{} {version}", engine.name());
+            tracing::info!(target = &*target.name, was = was.trim_end(), "now runs {identity}");
+        }
+    }
+
     /// The event loop ran a timer this much too late.
     pub fn loop_lag(&self, lag: Duration) {
         self.metrics.loop_lag(lag);
@@ -90,7 +99,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 mod tests {
     use super::*;
     use crate::domain::sample::Itl;
-    use crate::domain::{Failure, Sample, Tokens, fixture};
+    use crate::domain::{Engine, Failure, Sample, Tokens, fixture};
 
     const MS: Duration = Duration::from_millis(1);
 
@@ -193,10 +202,49 @@ mod tests {
         let recorder = Recorder::new(&targets).unwrap();
         let of = |target: &str, gpu: &str| {
             format!(
-                r#"sloprobe_target_info{{api="openai-chat",engine="auto",gpu="{gpu}",model="tiny",target="{target}"}}"#
+                r#"sloprobe_target_info{{api="openai-chat",engine="auto",fingerprint="",gpu="{gpu}",model="tiny",target="{target}",version=""}}"#
             )
         };
         assert!(close(value(&recorder, &of("t", "H200")), 1.0));
         assert!(close(value(&recorder, &of("u", "")), 1.0));
+    }
+
+    /// The labels of the only series of the only target.
+    fn info(recorder: &Recorder) -> String {
+        let text = prometheus::TextEncoder::new().encode_to_string(&recorder.registry().gather()).unwrap();
+        let lines: Vec<_> = text.lines().filter(|line| line.starts_with("sloprobe_target_info{")).collect();
+        assert_eq!(lines.len(), 1, "{lines:#?}");
+        lines[0].to_owned()
+    }
+
+    #[test]
+    fn a_target_has_one_info_series_whatever_it_turns_out_to_be() {
+        let target = fixture::target("t", &["w"]);
+        let recorder = Recorder::new(std::slice::from_ref(&target)).unwrap();
+        let mut identity = Identity { version: Some("0.32.0".into()), ..Identity::of(Engine::Vllm) };
+        recorder.identified(&target, &identity);
+        assert!(info(&recorder).contains(r#"engine="vllm",fingerprint="",model="tiny""#));
+        let mut report = fixture::report(&target, sample(), None);
+        report.fingerprint = Some("fp_1".into());
+        recorder.record(&report);
+        identity.version = Some("0.33.0".into());
+        recorder.identified(&target, &identity);
+        let info = info(&recorder);
+        assert!(info.contains(r#"fingerprint="fp_1""#) && info.contains(r#"version="0.33.0""#), "{info}");
+    }
+
+    #[test]
+    fn a_target_with_a_new_name_in_every_answer_does_not_fill_the_database() {
+        let target = fixture::target("t", &["w"]);
+        let recorder = Recorder::new(std::slice::from_ref(&target)).unwrap();
+        let mut report = fixture::report(&target, sample(), None);
+        let names: std::collections::BTreeSet<_> = (0..1000)
+            .map(|number| {
+                report.fingerprint = Some(format!("fp_{number}"));
+                recorder.record(&report);
+                info(&recorder)
+            })
+            .collect();
+        assert!((90..=100).contains(&names.len()), "{}", names.len());
     }
 }

@@ -5,6 +5,7 @@
 
 pub mod cadence;
 pub mod guard;
+pub mod identify;
 pub mod pulse;
 
 use std::sync::Arc;

@@ -7,19 +7,22 @@ use std::time::Duration;
 use anyhow::Result;
 use clap::Args;
 use serde_json::json;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep_until, timeout};
 
 use super::table::{Table, time};
 use super::{ConfigArgs, FAILED, MISUSED, output};
 use crate::config::Plan;
 use crate::daemon;
-use crate::domain::{Report, TokenSource, Verdict};
+use crate::domain::{Identity, Report, Target, TokenSource, Verdict};
 use crate::probe::{self, Job, Transport, Trust};
 use crate::record::recent::Quantiles;
 
 /// Starts lie this far apart: a hundred probes that start in the same instant would measure each other's
 /// start. They are under way together all the same.
 const SPREAD: Duration = Duration::from_millis(2);
+
+/// So long at most it takes to ask the targets what they run, before the probes.
+const IDENTIFY_WITHIN: Duration = Duration::from_secs(2);
 
 /// Send each workload once to each target, all at the same time, and show what was measured
 #[derive(Debug, Args)]
@@ -63,8 +66,13 @@ pub(super) async fn run(args: OnceArgs) -> Result<ExitCode> {
         );
         return Ok(ExitCode::from(MISUSED));
     }
+    let identities = identify_all(&jobs).await?;
     let reports = probe_all(jobs).await?;
-    let lines = if args.json { reports.iter().map(as_json).collect() } else { as_table(&reports) };
+    let lines = if args.json {
+        reports.iter().map(as_json).collect()
+    } else {
+        [as_table(&reports), as_sentences(&identities)].concat()
+    };
     output::print(&(lines.join("\n") + "\n"));
     let failed = reports.iter().any(|report| !report.succeeded());
     Ok(if failed { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
@@ -74,8 +82,9 @@ pub(super) async fn run(args: OnceArgs) -> Result<ExitCode> {
 fn prepare(plan: &Plan, args: &OnceArgs) -> Result<Vec<(Arc<Transport>, Job)>> {
     let wanted = |names: &[String], name: &str| names.is_empty() || names.iter().any(|n| n == name);
     let trust = Trust::default();
-    let mut jobs = Vec::new();
+    let mut jobs: Vec<(Arc<Transport>, Job)> = Vec::new();
     for target in plan.targets.iter().filter(|t| wanted(&args.target, &t.name)) {
+        let first = Transport::new(target, &trust)?;
         for (share, mut source) in target.mix.iter().zip(daemon::sources(target)) {
             if wanted(&args.workload, &share.workload.name) {
                 let job = Job {
@@ -84,11 +93,33 @@ fn prepare(plan: &Plan, args: &OnceArgs) -> Result<Vec<(Arc<Transport>, Job)>> {
                     prompt: source.next_prompt(),
                     due: Instant::now(),
                 };
-                jobs.push((Arc::new(Transport::new(target, &trust)?), job));
+                jobs.push((Arc::new(first.sibling()?), job));
             }
         }
     }
     Ok(jobs)
+}
+
+/// What each target runs, as far as it can be found out in a moment.
+async fn identify_all(jobs: &[(Arc<Transport>, Job)]) -> Result<Vec<(Arc<str>, Identity)>> {
+    let mut asked = Vec::new();
+    for (transport, job) in jobs {
+        let is_new = asked.last().is_none_or(|(target, _): &(Arc<Target>, _)| target.name != job.target.name);
+        if is_new {
+            let transport = Arc::clone(transport);
+            let asking = tokio::spawn(async move {
+                // What was found until then stays.
+                let _ = timeout(IDENTIFY_WITHIN, probe::identify(&transport)).await;
+                transport.knowledge().identity()
+            });
+            asked.push((Arc::clone(&job.target), asking));
+        }
+    }
+    let mut identities = Vec::new();
+    for (target, asking) in asked {
+        identities.push((Arc::clone(&target.name), asking.await?));
+    }
+    Ok(identities)
 }
 
 async fn probe_all(jobs: Vec<(Arc<Transport>, Job)>) -> Result<Vec<Report>> {
@@ -157,6 +188,15 @@ fn as_table(reports: &[Report]) -> Vec<String> {
             let (target, workload) = (&report.target.name, &report.workload.name);
             lines.push(format!("\n{target}, {workload}: {}\n    {}", fault.failure.label(), fault.detail));
         }
+    }
+    lines
+}
+
+fn as_sentences(identities: &[(Arc<str>, Identity)]) -> Vec<String> {
+    let known = identities.iter().filter(|(_, identity)| identity.is_known());
+    let mut lines: Vec<_> = known.map(|(target, identity)| format!("{target} runs {identity}")).collect();
+    if !lines.is_empty() {
+        lines.insert(0, String::new());
     }
     lines
 }

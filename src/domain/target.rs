@@ -79,11 +79,16 @@ pub enum Api {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Engine {
-    /// Not known: only what every server takes is sent.
+    /// To be found out; until then only what every server takes is sent.
     Auto,
     Vllm,
     Sglang,
     LlamaCpp,
+    Xinference,
+    Tgi,
+    Ollama,
+    Litellm,
+    Mindie,
     Other,
 }
 
@@ -159,11 +164,16 @@ impl Api {
 }
 
 impl Engine {
-    pub const NAMES: [(&'static str, Self); 5] = [
+    pub const NAMES: [(&'static str, Self); 10] = [
         ("auto", Self::Auto),
         ("vllm", Self::Vllm),
         ("sglang", Self::Sglang),
         ("llama.cpp", Self::LlamaCpp),
+        ("xinference", Self::Xinference),
+        ("tgi", Self::Tgi),
+        ("ollama", Self::Ollama),
+        ("litellm", Self::Litellm),
+        ("mindie", Self::Mindie),
         ("other", Self::Other),
     ];
 
@@ -173,13 +183,13 @@ impl Engine {
             Self::Vllm => "vllm",
             Self::Sglang => "sglang",
             Self::LlamaCpp => "llama.cpp",
+            Self::Xinference => "xinference",
+            Self::Tgi => "tgi",
+            Self::Ollama => "ollama",
+            Self::Litellm => "litellm",
+            Self::Mindie => "mindie",
             Self::Other => "other",
         }
-    }
-
-    /// Whether `ignore_eos` and `min_tokens` are fields that this engine knows.
-    pub fn takes_exact_output(self) -> bool {
-        matches!(self, Self::Vllm | Self::Sglang | Self::LlamaCpp)
     }
 }
 

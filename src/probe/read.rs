@@ -2,6 +2,7 @@
 
 use tokio::time::Instant;
 
+use crate::domain::identity::presentable;
 use crate::domain::{Channel, Delta, Failure, Fault, ServerTimes, Timeline, TokenSource, Tokens};
 use crate::protocol::sse::{self, Item, MAX_EVENT_BYTES, TooLong};
 use crate::protocol::{Dialect, Framing, Meaning, ndjson};
@@ -12,9 +13,6 @@ const MAX_BODY_BYTES: usize = 16 << 20;
 /// An answer that comes whole is one event. It is parsed at once, and `[{},{},…` grows tenfold and more on
 /// its way into memory.
 const MAX_WHOLE_BYTES: usize = MAX_EVENT_BYTES;
-
-/// What a server calls itself is a label one day: this much of it is kept.
-const MAX_FINGERPRINT_CHARS: usize = 64;
 
 /// In the order in which a chunk that speaks on several is taken to speak.
 const CHANNELS: [Channel; 3] = [Channel::Reasoning, Channel::Answer, Channel::ToolCall];
@@ -256,7 +254,7 @@ impl Account {
         }
         self.times = self.times.merged(meaning.times);
         if let Some(fingerprint) = &meaning.fingerprint {
-            self.fingerprint = Some(fingerprint.chars().take(MAX_FINGERPRINT_CHARS).collect());
+            self.fingerprint = presentable(fingerprint);
         }
         usage
     }

@@ -19,6 +19,7 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION, RETRY_AFTER};
 use tower::{Layer, Service};
 
+use super::knowledge::Knowledge;
 use super::phases::Phases;
 use super::tls::{self, Trust};
 use crate::domain::{Connection, Target, clock};
@@ -39,6 +40,7 @@ pub struct Transport {
     trust: Trust,
     headers: HeaderMap,
     idle: Mutex<Vec<Lane>>,
+    knowledge: Arc<Knowledge>,
 }
 
 #[derive(Debug)]
@@ -71,10 +73,28 @@ pub struct Unusable {
 
 impl Transport {
     pub fn new(target: &Arc<Target>, trust: &Trust) -> Result<Self, Unusable> {
+        Self::with(target, trust, Arc::new(Knowledge::new(target)))
+    }
+
+    /// Another transport to the same target, with lanes of its own; what one learns, the other knows.
+    pub fn sibling(&self) -> Result<Self, Unusable> {
+        Self::with(&self.target, &self.trust, Arc::clone(&self.knowledge))
+    }
+
+    fn with(target: &Arc<Target>, trust: &Trust, knowledge: Arc<Knowledge>) -> Result<Self, Unusable> {
         let unusable = |reason: String| Unusable { target: Arc::clone(&target.name), reason };
         let headers = headers(target).map_err(unusable)?;
         let first = Lane::new(target, trust).map_err(|e| unusable(e.to_string()))?;
-        Ok(Self { target: Arc::clone(target), trust: trust.clone(), headers, idle: Mutex::new(vec![first]) })
+        let (target, trust, idle) = (Arc::clone(target), trust.clone(), Mutex::new(vec![first]));
+        Ok(Self { target, trust, headers, idle, knowledge })
+    }
+
+    pub fn target(&self) -> &Arc<Target> {
+        &self.target
+    }
+
+    pub fn knowledge(&self) -> &Knowledge {
+        &self.knowledge
     }
 
     /// A lane of one's own: the one used last, whose connection may still be open, or a new one.
@@ -82,8 +102,13 @@ impl Transport {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         match idle {
             Some(lane) => Ok(lane),
-            None => Lane::new(&self.target, &self.trust).map_err(Broken::from),
+            None => self.new_lane(),
         }
+    }
+
+    /// A lane that no probe has used or will use, unless it is returned.
+    pub(super) fn new_lane(&self) -> Result<Lane, Broken> {
+        Lane::new(&self.target, &self.trust).map_err(Broken::from)
     }
 
     /// Keeps a lane whose last answer was read to its end.
@@ -100,6 +125,14 @@ impl Transport {
             .body(reqwest::Body::wrap(body))
             .send()
             .await?;
+        Ok(Answer { response })
+    }
+
+    /// Asks for a page, with the headers of the probes.
+    pub(super) async fn get(&self, lane: &Lane, url: url::Url) -> Result<Answer, Broken> {
+        let mut headers = self.headers.clone();
+        headers.remove(CONTENT_TYPE);
+        let response = lane.client.get(url).headers(headers).send().await?;
         Ok(Answer { response })
     }
 }

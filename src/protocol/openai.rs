@@ -9,7 +9,7 @@ use url::Url;
 
 use super::something::Something;
 use super::{Meaning, Nonsense, from_json, refusal};
-use crate::domain::{Channel, ServerTimes, Target, Tokens};
+use crate::domain::{Channel, Field, Fields, Prompt, ServerTimes, Target, Tokens};
 
 /// The end marker of a stream.
 const DONE: &[u8] = b"[DONE]";
@@ -50,18 +50,35 @@ pub(super) struct Common<'a> {
 #[derive(Debug, Serialize)]
 struct StreamOptions {
     include_usage: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    continuous_usage_stats: Option<bool>,
+}
+
+/// Those of the allowed fields that make sense for this prompt.
+pub(super) fn useful(target: &Target, prompt: &Prompt, allowed: Fields) -> Fields {
+    let of = |field| match field {
+        Field::StreamOptions => target.stream,
+        // It is a part of the other.
+        Field::ContinuousUsage => target.stream && allowed.has(Field::StreamOptions),
+        Field::IgnoreEos | Field::MinTokens => prompt.exact_output,
+    };
+    allowed.iter().filter(|&field| of(field)).fold(Fields::NONE, Fields::with)
 }
 
 impl<'a> Common<'a> {
-    pub(super) fn new(target: &'a Target, max_tokens: u32, exact_output: bool) -> Self {
-        let exact = exact_output && target.engine.takes_exact_output();
+    pub(super) fn new(target: &'a Target, prompt: &Prompt, fields: Fields) -> Self {
+        let max_tokens = prompt.max_tokens;
+        let options = StreamOptions {
+            include_usage: true,
+            continuous_usage_stats: fields.has(Field::ContinuousUsage).then_some(true),
+        };
         Self {
             model: &target.model,
             max_tokens,
             stream: target.stream,
-            stream_options: target.stream.then_some(StreamOptions { include_usage: true }),
-            ignore_eos: exact.then_some(true),
-            min_tokens: exact.then_some(max_tokens),
+            stream_options: fields.has(Field::StreamOptions).then_some(options),
+            ignore_eos: fields.has(Field::IgnoreEos).then_some(true),
+            min_tokens: fields.has(Field::MinTokens).then_some(max_tokens),
         }
     }
 }

@@ -6,7 +6,7 @@ use url::Url;
 use super::openai::{self, join};
 pub(super) use super::openai::{interpret, interpret_whole};
 use super::to_json;
-use crate::domain::{Prompt, Target};
+use crate::domain::{Fields, Prompt, Target};
 
 #[derive(Debug, Serialize)]
 struct Body<'a> {
@@ -19,10 +19,7 @@ pub(super) fn url(target: &Target) -> Url {
     join(&target.url, "completions")
 }
 
-pub(super) fn body(target: &Target, prompt: &Prompt) -> String {
-    let body = Body {
-        prompt: &prompt.text,
-        common: openai::Common::new(target, prompt.max_tokens, prompt.exact_output),
-    };
+pub(super) fn body(target: &Target, prompt: &Prompt, fields: Fields) -> String {
+    let body = Body { prompt: &prompt.text, common: openai::Common::new(target, prompt, fields) };
     to_json(&body)
 }

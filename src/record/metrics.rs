@@ -1,6 +1,6 @@
 //! The catalogue as live series.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -9,9 +9,10 @@ use prometheus::{
     Error, Gauge, GaugeVec, Histogram, HistogramOpts, HistogramVec, IntCounterVec, Opts, Registry,
 };
 
+use super::info::TargetInfo;
 use crate::catalogue::{self as cat, Direction, Family, Kind, Phase, Scope, ServerPhase};
 use crate::domain::clock::unix_seconds;
-use crate::domain::{Report, Skip, Target, Workload};
+use crate::domain::{Engine, Identity, Report, Skip, Target, Workload};
 
 #[derive(Debug)]
 pub(super) struct Metrics {
@@ -36,6 +37,7 @@ pub(super) struct Metrics {
     last_success: GaugeVec,
     last_probe: GaugeVec,
     interval: GaugeVec,
+    info: TargetInfo,
     lag: Histogram,
     loop_lag: Histogram,
     reload_ok: Gauge,
@@ -68,6 +70,7 @@ impl Metrics {
             last_success: gauge(r, &cat::LAST_SUCCESS, &places)?,
             last_probe: gauge(r, &cat::LAST_PROBE, &places)?,
             interval: gauge(r, &cat::INTERVAL, &places)?,
+            info: register(r, TargetInfo::new(options(&cat::TARGET_INFO), targets)?)?,
             lag: histogram(r, &cat::LAG, &places)?.with_label_values::<&str>(&[]),
             loop_lag: histogram(r, &cat::LOOP_LAG, &places)?.with_label_values::<&str>(&[]),
             reload_ok: gauge(r, &cat::RELOAD_OK, &places)?.with_label_values::<&str>(&[]),
@@ -105,6 +108,11 @@ impl Metrics {
         self.reload_time.set(unix_seconds(now));
     }
 
+    /// What a target turned out to be; gives what it was before if that is news.
+    pub(super) fn identified(&self, target: &Target, identity: &Identity) -> Option<(Engine, String)> {
+        self.info.identified(target, identity)
+    }
+
     pub(super) fn record(&self, report: &Report, now: SystemTime) {
         let (target, workload) = (&*report.target.name, &*report.workload.name);
         let place = [target, workload];
@@ -114,6 +122,9 @@ impl Metrics {
         self.last_probe.with_label_values(&place).set(unix_seconds(now));
         if report.suspect {
             self.suspect.with_label_values(&place).inc();
+        }
+        if let Some(fingerprint) = &report.fingerprint {
+            self.info.fingerprinted(&report.target, fingerprint);
         }
         self.record_phases(report);
         self.record_tokens(report);
@@ -194,7 +205,7 @@ impl Metrics {
         }
     }
 
-    /// What does not change: intervals, information about targets and build, the process.
+    /// What does not change: intervals, information about the build, the process.
     fn describe(&self, targets: &[Arc<Target>]) -> Result<(), Error> {
         for target in targets {
             for share in &target.mix {
@@ -202,7 +213,6 @@ impl Metrics {
                 interval.set(target.interval_of(share).as_secs_f64());
             }
         }
-        target_info(&self.registry, targets)?;
         let build = HashMap::from([
             ("version".into(), env!("CARGO_PKG_VERSION").into()),
             ("revision".into(), option_env!("SLOPROBE_REVISION").unwrap_or("unknown").into()),
@@ -291,20 +301,4 @@ fn histogram(registry: &Registry, family: &Family, places: &Places) -> Result<Hi
 fn register<C: Collector + Clone + 'static>(registry: &Registry, collector: C) -> Result<C, Error> {
     registry.register(Box::new(collector.clone()))?;
     Ok(collector)
-}
-
-/// One family has one set of label names, so a label that only one target sets is empty on the others;
-/// Prometheus takes an empty label for an absent one.
-fn target_info(registry: &Registry, targets: &[Arc<Target>]) -> Result<(), Error> {
-    let own: BTreeSet<&str> = targets.iter().flat_map(|t| t.labels.keys()).map(String::as_str).collect();
-    let names: Vec<&str> =
-        ["target", "api", "model", "engine"].into_iter().chain(own.iter().copied()).collect();
-    let vec = GaugeVec::new(options(&cat::TARGET_INFO), &names)?;
-    for target in targets {
-        let fixed = [&*target.name, target.api.name(), &target.model, target.engine.name()];
-        let own = own.iter().map(|&name| target.labels.get(name).map_or("", String::as_str));
-        let values: Vec<&str> = fixed.into_iter().chain(own).collect();
-        vec.get_metric_with_label_values(&values)?.set(1.0);
-    }
-    registry.register(Box::new(vec))
 }

@@ -114,7 +114,8 @@ async fn models(State(app): State<Arc<App>>, headers: HeaderMap) -> Result<Json<
         "id": app.settings.model,
         "object": "model",
         "created": unix_seconds(wall_now()) as u64,
-        "owned_by": "sloprobe-simulate",
+        // As vLLM, after which the whole server is modelled.
+        "owned_by": "vllm",
         "root": app.settings.model,
         "parent": null,
         "max_model_len": app.settings.engine.context_limit(),

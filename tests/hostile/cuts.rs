@@ -1,5 +1,7 @@
 //! A short answer, cut at every byte.
 
+use std::fmt::Write as _;
+
 use super::server::{CHUNKED, FINISH, Hostile, PLAIN, TEXT};
 use super::support::{Prober, QUICK, plan};
 
@@ -43,7 +45,7 @@ async fn an_answer_in_chunks_is_truncated_before_its_signal() {
     let mut answer = CHUNKED.to_owned();
     for data in [TEXT, FINISH, "[DONE]"] {
         let event = format!("data: {data}\r\n\r\n");
-        answer += &format!("{:x}\r\n{event}\r\n", event.len());
+        let _ = write!(answer, "{:x}\r\n{event}\r\n", event.len());
     }
     answer += "0\r\n\r\n";
     assert_cut(&answer, &cut_everywhere(&answer, "").await);

@@ -40,9 +40,17 @@ pub struct Seen {
     pub requests: Mutex<Vec<String>>,
 }
 
+type Script = dyn Fn(&str) -> Vec<Step> + Send + Sync;
+
 impl Server {
     /// Plays the same script for every request.
     pub async fn start(script: Vec<Step>) -> Self {
+        Self::answering(move |_| script.clone()).await
+    }
+
+    /// Plays a script that depends on the text of the request.
+    pub async fn answering(script: impl Fn(&str) -> Vec<Step> + Send + Sync + 'static) -> Self {
+        let script: Arc<Script> = Arc::new(script);
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("loopback has a free port");
         let address = listener.local_addr().expect("a bound listener has an address");
         let seen = Arc::new(Seen::default());
@@ -51,7 +59,7 @@ impl Server {
             async move {
                 while let Ok((stream, _)) = listener.accept().await {
                     seen.connections.fetch_add(1, Ordering::Relaxed);
-                    tokio::spawn(serve(stream, script.clone(), Arc::clone(&seen)));
+                    tokio::spawn(serve(stream, Arc::clone(&script), Arc::clone(&seen)));
                 }
             }
         });
@@ -73,12 +81,13 @@ impl Drop for Server {
     }
 }
 
-async fn serve(mut stream: TcpStream, script: Vec<Step>, seen: Arc<Seen>) -> io::Result<()> {
+async fn serve(mut stream: TcpStream, script: Arc<Script>, seen: Arc<Seen>) -> io::Result<()> {
     stream.set_nodelay(true)?;
     while let Some(request) = read_request(&mut stream).await? {
         let came = Instant::now();
+        let steps = script(&request);
         seen.requests.lock().expect("no test panics while it holds this").push(request);
-        for step in &script {
+        for step in &steps {
             match step {
                 Step::Send(bytes) => stream.write_all(bytes.as_bytes()).await?,
                 Step::At(offset) => sleep_until(came + *offset).await,

@@ -1,0 +1,112 @@
+//! Fields of a request that not every server takes.
+
+use super::Engine;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Field {
+    /// Asks for token counts at the end of a stream.
+    StreamOptions,
+    /// Asks for token counts with every chunk.
+    ContinuousUsage,
+    /// Asks to go on past the end of the text.
+    IgnoreEos,
+    /// Asks not to end before so many tokens.
+    MinTokens,
+}
+
+/// A set of them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Fields(u8);
+
+impl Field {
+    pub const ALL: [Self; 4] = [Self::StreamOptions, Self::ContinuousUsage, Self::IgnoreEos, Self::MinTokens];
+
+    /// As on the wire.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::StreamOptions => "stream_options",
+            Self::ContinuousUsage => "continuous_usage_stats",
+            Self::IgnoreEos => "ignore_eos",
+            Self::MinTokens => "min_tokens",
+        }
+    }
+
+    fn bit(self) -> u8 {
+        1 << self as u8
+    }
+}
+
+impl Fields {
+    pub const NONE: Self = Self(0);
+
+    pub fn of(fields: &[Field]) -> Self {
+        Self(fields.iter().fold(0, |bits, field| bits | field.bit()))
+    }
+
+    /// What an engine is known to take. Where nothing is known, `stream_options` is tried all the same:
+    /// OpenAI's own format has it, and without it most servers count no tokens.
+    pub fn known_to(engine: Engine) -> Self {
+        use Field::{IgnoreEos, MinTokens, StreamOptions};
+        match engine {
+            Engine::Vllm => Self::of(&Field::ALL),
+            // Counts come at the end only.
+            Engine::Sglang => Self::of(&[StreamOptions, IgnoreEos, MinTokens]),
+            // Has no lower bound for the length; ignoring the end of the text is enough for an exact one.
+            Engine::LlamaCpp => Self::of(&[StreamOptions, IgnoreEos]),
+            // The first two hand fields on to whatever runs behind them, which is not known here. The rest
+            // have no such fields in their OpenAI-like API, or it is not known that they do.
+            Engine::Litellm
+            | Engine::Xinference
+            | Engine::Tgi
+            | Engine::Ollama
+            | Engine::Mindie
+            | Engine::Auto
+            | Engine::Other => Self::of(&[StreamOptions]),
+        }
+    }
+
+    pub fn has(self, field: Field) -> bool {
+        self.0 & field.bit() != 0
+    }
+
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    #[must_use]
+    pub fn with(self, field: Field) -> Self {
+        Self(self.0 | field.bit())
+    }
+
+    #[must_use]
+    pub fn without(self, others: Self) -> Self {
+        Self(self.0 & !others.0)
+    }
+
+    pub fn iter(self) -> impl Iterator<Item = Field> {
+        Field::ALL.into_iter().filter(move |&field| self.has(field))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_engine_takes_stream_options_and_only_some_take_more() {
+        for (_, engine) in Engine::NAMES {
+            assert!(Fields::known_to(engine).has(Field::StreamOptions), "{engine:?}");
+        }
+        let more = |engine| Fields::known_to(engine).iter().count();
+        assert_eq!((more(Engine::Vllm), more(Engine::Sglang), more(Engine::LlamaCpp)), (4, 3, 2));
+        assert_eq!((more(Engine::Auto), more(Engine::Other), more(Engine::Litellm)), (1, 1, 1));
+    }
+
+    #[test]
+    fn sets_add_and_remove() {
+        let two = Fields::of(&[Field::IgnoreEos, Field::MinTokens]);
+        assert_eq!(two.without(Fields::of(&[Field::IgnoreEos])), Fields::of(&[Field::MinTokens]));
+        assert_eq!(Fields::NONE.with(Field::IgnoreEos).with(Field::MinTokens), two);
+        assert!(two.without(two).is_empty());
+    }
+}

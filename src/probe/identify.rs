@@ -1,0 +1,222 @@
+//! Asks a target what it runs: a few GETs of pages that only tell and change nothing.
+//!
+//! [`Page`] is the list of all that is ever asked for. Some servers stop, or empty a cache, on a GET of
+//! another page, so nothing outside this list may be requested.
+
+mod recognise;
+
+use std::time::Duration;
+
+use tokio::time::timeout;
+use url::Url;
+
+use super::transport::{Broken, Lane, Transport};
+use crate::domain::identity::presentable;
+use crate::domain::{Api, Engine, Identity, Target};
+use recognise::Findings;
+
+/// A page that does not come within this is not waited for.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// A page that is longer tells something else.
+const MAX_PAGE_BYTES: usize = 64 << 10;
+
+/// Everything that is ever requested besides the probes themselves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Page {
+    /// What models there are, and whose: most engines write their name here.
+    Models,
+    /// vLLM's version.
+    Version,
+    /// SGLang's account of itself.
+    ServerInfo,
+    /// The same, by the name that it had before.
+    GetServerInfo,
+    /// llama.cpp's.
+    Props,
+    /// TGI's.
+    Info,
+    /// Ollama's version.
+    ApiVersion,
+    /// Xinference's version.
+    ClusterVersion,
+}
+
+impl Page {
+    pub const ALL: [Self; 8] = [
+        Self::Models,
+        Self::Version,
+        Self::ServerInfo,
+        Self::GetServerInfo,
+        Self::Props,
+        Self::Info,
+        Self::ApiVersion,
+        Self::ClusterVersion,
+    ];
+
+    /// Below the root of the server.
+    pub fn path(self) -> &'static str {
+        match self {
+            Self::Models => "/v1/models",
+            Self::Version => "/version",
+            Self::ServerInfo => "/server_info",
+            Self::GetServerInfo => "/get_server_info",
+            Self::Props => "/props",
+            Self::Info => "/info",
+            Self::ApiVersion => "/api/version",
+            Self::ClusterVersion => "/v1/cluster/version",
+        }
+    }
+
+    /// Where it is on this target's server.
+    fn of(self, target: &Target) -> Url {
+        let (root, version) = root(target.url.path());
+        let path = match (self, version) {
+            // Triton's versions are of another API.
+            (Self::Models, Some(version)) if target.api != Api::Triton => format!("{root}/{version}/models"),
+            _ => format!("{root}{}", self.path()),
+        };
+        let mut url = target.url.clone();
+        url.set_path(&path);
+        url
+    }
+
+    /// What to ask first: the page on which the engines that speak this format differ.
+    fn first(api: Api) -> Self {
+        match api {
+            Api::Ollama => Self::ApiVersion,
+            Api::Tgi => Self::Info,
+            _ => Self::Models,
+        }
+    }
+}
+
+/// Finds out what the target runs, and notes it in the transport's knowledge. That nothing is found is no
+/// error: many servers do not tell.
+pub async fn identify(transport: &Transport) -> Identity {
+    let target = transport.target();
+    let knowledge = transport.knowledge();
+    match transport.new_lane() {
+        Ok(lane) => {
+            let mut findings = Findings::default();
+            let mut next = Some(Page::first(target.api));
+            while let Some(page) = next {
+                match fetch(transport, &lane, page).await {
+                    Fetched::Page(status, body) => findings.add(page, status, &body, &target.model),
+                    Fetched::TooLong => {}
+                    Fetched::Nothing => break,
+                }
+                findings.asked(page);
+                // Kept step by step: whoever gives up waiting still has what came until then.
+                knowledge.learn(target.engine, shown(target, &findings));
+                next = findings.next();
+            }
+        }
+        Err(broken) => tracing::debug!(target = &*target.name, detail = broken.detail, "cannot identify"),
+    }
+    let identity = knowledge.identity();
+    tracing::debug!(target = &*target.name, %identity, "identified");
+    identity
+}
+
+/// What came of asking for one page.
+enum Fetched {
+    Page(u16, Vec<u8>),
+    TooLong,
+    /// The server is away or wants to be left alone: other pages would not come either.
+    Nothing,
+}
+
+async fn fetch(transport: &Transport, lane: &Lane, page: Page) -> Fetched {
+    let target = transport.target();
+    let read = async {
+        let mut answer = transport.get(lane, page.of(target)).await?;
+        if matches!(answer.status(), 429 | 503) {
+            return Ok(Fetched::Nothing);
+        }
+        let mut body = Vec::new();
+        while let Some(bytes) = answer.read().await? {
+            body.extend_from_slice(&bytes);
+            if body.len() > MAX_PAGE_BYTES {
+                return Ok(Fetched::TooLong);
+            }
+        }
+        Ok(Fetched::Page(answer.status(), body))
+    };
+    let (target, path) = (&*target.name, page.path());
+    match timeout(PATIENCE, read).await {
+        Ok(Ok(fetched)) => fetched,
+        Ok(Err(Broken { detail, .. })) => {
+            tracing::debug!(target, path, detail, "no answer about the engine");
+            Fetched::Nothing
+        }
+        Err(_) => {
+            tracing::debug!(target, path, "no answer about the engine in time");
+            Fetched::Nothing
+        }
+    }
+}
+
+/// What was found, in a form that may be shown.
+fn shown(target: &Target, findings: &Findings) -> Identity {
+    let text = |text: &Option<String>| text.as_ref().and_then(|text| presentable(&target.redact(text)));
+    Identity {
+        engine: findings.engine.unwrap_or(Engine::Auto),
+        version: text(&findings.version),
+        model: text(&findings.model),
+        context_tokens: findings.context_tokens,
+    }
+}
+
+/// The path of a server's root below a configured one, and the version of the API if the path names one.
+fn root(path: &str) -> (&str, Option<&str>) {
+    let is_version =
+        |part: &str| part.strip_prefix('v').is_some_and(|n| n.starts_with(|c: char| c.is_ascii_digit()));
+    let mut start = 0;
+    for part in path.split('/') {
+        if is_version(part) {
+            return (path[..start].trim_end_matches('/'), Some(part));
+        }
+        start += part.len() + 1;
+    }
+    let path = path.trim_end_matches('/');
+    let calls = ["/generate_stream", "/generate", "/api/chat", "/api/generate", "/api"];
+    let root = calls.iter().find_map(|call| path.strip_suffix(call));
+    (root.unwrap_or(path), None)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::fixture;
+
+    #[test]
+    fn pages_lie_below_the_root_of_the_server() {
+        for (base, models, version) in [
+            ("http://h:1", "http://h:1/v1/models", "http://h:1/version"),
+            ("http://h:1/v1/", "http://h:1/v1/models", "http://h:1/version"),
+            ("http://h:1/v1/chat/completions", "http://h:1/v1/models", "http://h:1/version"),
+            ("http://h:1/gateway/v1", "http://h:1/gateway/v1/models", "http://h:1/gateway/version"),
+            ("http://h:1/gateway", "http://h:1/gateway/v1/models", "http://h:1/gateway/version"),
+            ("http://h:1/api/v3?x=1", "http://h:1/api/v3/models?x=1", "http://h:1/api/version?x=1"),
+            ("http://h:1/generate_stream", "http://h:1/v1/models", "http://h:1/version"),
+            ("http://h:1/v2/models/m/generate_stream", "http://h:1/v1/models", "http://h:1/version"),
+        ] {
+            let mut target = (*fixture::target("t", &["w"])).clone();
+            if base.contains("/v2/") {
+                target.api = Api::Triton;
+            }
+            target.url = Url::parse(base).unwrap();
+            assert_eq!(Page::Models.of(&target).as_str(), models);
+            assert_eq!(Page::Version.of(&target).as_str(), version);
+        }
+    }
+
+    #[test]
+    fn only_pages_that_tell_are_on_the_list() {
+        let paths = Page::ALL.map(Page::path);
+        for harmful in ["stop", "flush", "sleep", "reset", "shutdown", "generate", "health", "abort"] {
+            assert!(!paths.iter().any(|path| path.contains(harmful)), "{harmful}");
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! What has been learned about one target while probing it.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::domain::{Engine, Field, Fields, Identity, Target};
+
+/// Shared by everything that talks to the target; no lock is held while anybody waits.
+#[derive(Debug)]
+pub struct Knowledge(Mutex<State>);
+
+#[derive(Debug)]
+struct State {
+    identity: Identity,
+    refused: Fields,
+}
+
+impl Knowledge {
+    /// What the configuration says.
+    pub(super) fn new(target: &Target) -> Self {
+        Self(Mutex::new(State { identity: Identity::of(target.engine), refused: Fields::NONE }))
+    }
+
+    pub fn identity(&self) -> Identity {
+        self.state().identity.clone()
+    }
+
+    /// The optional fields that may be sent now.
+    pub fn fields(&self) -> Fields {
+        let state = self.state();
+        Fields::known_to(state.identity.engine).without(state.refused)
+    }
+
+    /// Takes what was found; what was not found this time stays as it was, so that one lost answer does not
+    /// make a target nameless. The engine of the configuration stays, too.
+    pub(super) fn learn(&self, configured: Engine, found: Identity) {
+        let mut state = self.state();
+        let old = &state.identity;
+        let engine = match (configured, found.engine) {
+            (Engine::Auto, Engine::Auto) => old.engine,
+            (Engine::Auto, found) => found,
+            (configured, _) => configured,
+        };
+        let same = engine == old.engine;
+        let kept = |new: Option<String>, old: &Option<String>| new.or_else(|| old.clone().filter(|_| same));
+        let identity = Identity {
+            engine,
+            version: kept(found.version, &old.version),
+            model: kept(found.model, &old.model),
+            context_tokens: found.context_tokens.or(old.context_tokens.filter(|_| same)),
+        };
+        let upgraded = old.version.is_some() && identity.version != old.version;
+        if !same || upgraded {
+            // Another version may take what the last one refused.
+            state.refused = Fields::NONE;
+        }
+        state.identity = identity;
+    }
+
+    /// The target refused these; gives those of them that were not known to be refused.
+    pub(super) fn refuse(&self, fields: Fields) -> Vec<Field> {
+        let mut state = self.state();
+        let news = fields.without(state.refused);
+        state.refused = news.iter().fold(state.refused, Fields::with);
+        news.iter().collect()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::fixture;
+
+    fn found(engine: Engine, version: Option<&str>) -> Identity {
+        Identity { version: version.map(str::to_owned), ..Identity::of(engine) }
+    }
+
+    #[test]
+    fn what_is_found_decides_the_fields_and_stays_when_it_is_not_found_again() {
+        let knowledge = Knowledge::new(&fixture::target("t", &["w"]));
+        assert_eq!(knowledge.fields(), Fields::of(&[Field::StreamOptions]));
+        knowledge.learn(Engine::Auto, found(Engine::Vllm, Some("0.32.0")));
+        knowledge.learn(Engine::Auto, found(Engine::Auto, None));
+        knowledge.learn(Engine::Auto, found(Engine::Vllm, None));
+        assert_eq!(knowledge.identity(), found(Engine::Vllm, Some("0.32.0")));
+        assert_eq!(knowledge.fields(), Fields::of(&Field::ALL));
+        knowledge.learn(Engine::Auto, found(Engine::Sglang, None));
+        assert_eq!(knowledge.identity(), found(Engine::Sglang, None));
+    }
+
+    #[test]
+    fn the_engine_of_the_configuration_wins() {
+        let mut target = (*fixture::target("t", &["w"])).clone();
+        target.engine = Engine::Other;
+        let knowledge = Knowledge::new(&target);
+        knowledge.learn(target.engine, found(Engine::Vllm, Some("0.32.0")));
+        assert_eq!(knowledge.identity(), found(Engine::Other, Some("0.32.0")));
+    }
+
+    #[test]
+    fn a_refused_field_is_news_once_and_forgiven_after_an_upgrade() {
+        let knowledge = Knowledge::new(&fixture::target("t", &["w"]));
+        knowledge.learn(Engine::Auto, found(Engine::Vllm, Some("0.32.0")));
+        let both = Fields::of(&[Field::IgnoreEos, Field::MinTokens]);
+        assert_eq!(knowledge.refuse(both), [Field::IgnoreEos, Field::MinTokens]);
+        assert_eq!(knowledge.refuse(both), []);
+        assert_eq!(knowledge.fields(), Fields::of(&[Field::StreamOptions, Field::ContinuousUsage]));
+        knowledge.learn(Engine::Auto, found(Engine::Vllm, Some("0.33.0")));
+        assert_eq!(knowledge.fields(), Fields::of(&Field::ALL));
+    }
+}

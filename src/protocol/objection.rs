@@ -1,0 +1,113 @@
+//! Which of the fields that were sent a refusal is about.
+
+use serde_json::Value;
+
+use crate::domain::{Field, Fields};
+
+/// Validators quote the whole request under this name; that a field stands there is no objection to it.
+const QUOTED: &str = "input";
+
+/// Those of the fields sent that the body of a refusal names.
+pub(super) fn objections(body: &[u8], sent: Fields) -> Fields {
+    let mut texts = Vec::new();
+    match serde_json::from_slice::<Value>(body) {
+        Ok(value) => collect(&value, &mut texts),
+        Err(_) => texts.push(without_quotation(&String::from_utf8_lossy(body)).to_owned()),
+    }
+    let names = |name: &str| texts.iter().any(|text| mentions(text, name));
+    let mut found = sent.iter().filter(|&field| is_named(field, names)).fold(Fields::NONE, Fields::with);
+    if found.has(Field::ContinuousUsage) {
+        // It is named by its path, of which the other is a part.
+        found = found.without(Fields::of(&[Field::StreamOptions]));
+    }
+    found
+}
+
+fn is_named(field: Field, names: impl Fn(&str) -> bool) -> bool {
+    names(field.name()) || (field == Field::StreamOptions && names("include_usage"))
+}
+
+/// Every text in a JSON value, keys too: some servers name the field there.
+fn collect(value: &Value, texts: &mut Vec<String>) {
+    match value {
+        Value::String(text) => texts.push(without_quotation(text).to_owned()),
+        Value::Array(list) => list.iter().for_each(|item| collect(item, texts)),
+        Value::Object(entries) => {
+            for (key, value) in entries.iter().filter(|(key, _)| *key != QUOTED) {
+                texts.push(key.clone());
+                collect(value, texts);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Engines that pack a validator's list into one message write it as Python does.
+fn without_quotation(text: &str) -> &str {
+    text.split("'input': {").next().unwrap_or(text)
+}
+
+/// Whether a text has this word, not only as a part of another.
+fn mentions(text: &str, word: &str) -> bool {
+    let part_of_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
+    text.match_indices(word).any(|(at, _)| {
+        !text[..at].ends_with(part_of_word) && !text[at + word.len()..].starts_with(part_of_word)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named(body: &str) -> Vec<Field> {
+        objections(body.as_bytes(), Fields::of(&Field::ALL)).iter().collect()
+    }
+
+    #[test]
+    fn fields_are_found_in_every_shape_of_refusal() {
+        use Field::{ContinuousUsage, IgnoreEos, MinTokens, StreamOptions};
+        let cases: [(&str, &[Field]); 7] = [
+            // transformers serve 5.22
+            (
+                r#"{"detail":"Unexpected fields in the request: {'ignore_eos', 'min_tokens'}"}"#,
+                &[IgnoreEos, MinTokens],
+            ),
+            (
+                r#"{"detail":[{"type":"extra_forbidden","loc":["body","ignore_eos"],"msg":"Extra inputs are not permitted","input":true}]}"#,
+                &[IgnoreEos],
+            ),
+            (
+                r#"{"detail":[{"loc":["body","stream_options","continuous_usage_stats"]}]}"#,
+                &[ContinuousUsage],
+            ),
+            (
+                r#"{"error":{"message":"Unknown parameter: 'stream_options.include_usage'."}}"#,
+                &[StreamOptions],
+            ),
+            (r#"{"error":{"param":"stream_options","message":"not supported"}}"#, &[StreamOptions]),
+            (r#"{"errors":{"min_tokens":["unknown field"]}}"#, &[MinTokens]),
+            ("unknown field `stream_options`, expected one of `model`", &[StreamOptions]),
+        ];
+        for (body, expected) in cases {
+            assert_eq!(named(body), expected, "{body}");
+        }
+    }
+
+    #[test]
+    fn a_quoted_request_and_similar_words_are_no_objection() {
+        for body in [
+            r#"{"detail":[{"type":"missing","loc":["body","messages"],"input":{"stream_options":{},"min_tokens":3}}]}"#,
+            r#"{"message":"[{'type': 'missing', 'loc': ('body', 'messages'), 'input': {'ignore_eos': True}}]"}"#,
+            r#"{"message":"model xmin_tokens or ignore_eos_2 does not exist"}"#,
+            "",
+        ] {
+            assert_eq!(named(body), [], "{body}");
+        }
+    }
+
+    #[test]
+    fn a_field_that_was_not_sent_is_none_of_our_business() {
+        let body = br#"{"detail":"Unexpected fields: {'ignore_eos'}"}"#;
+        assert!(objections(body, Fields::of(&[Field::StreamOptions])).is_empty());
+    }
+}

@@ -1,0 +1,210 @@
+//! What a target runs: found out by reading, shown, and used to decide which fields are sent.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on should panic")]
+
+mod common;
+mod support;
+
+use std::time::Duration;
+
+use common::{PATIENCE, config, eventually, run, sloprobe};
+use sloprobe::daemon::Daemon;
+use sloprobe::domain::{Engine, Failure};
+use sloprobe::expose;
+use sloprobe::probe::{Page, Transport, Trust, identify};
+use sloprobe::simulate::{self, Handle, Profile, Settings};
+use support::{Prober, QUICK, Server, Step, answer, end, head, ms, plan, text};
+use tokio::net::TcpListener;
+
+const MODELS: &str =
+    r#"{"object":"list","data":[{"id":"tiny","owned_by":"vllm","root":"org/tiny","max_model_len":4096}]}"#;
+
+async fn simulated() -> Handle {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    simulate::start(listener, Settings { model: "tiny".into(), ..Settings::of(Profile::Fast) }).unwrap()
+}
+
+fn stream() -> Vec<Step> {
+    vec![head(), Step::Send(text("a")), end(1)]
+}
+
+fn is_get(request: &str) -> bool {
+    request.starts_with("GET ")
+}
+
+/// The path of a request.
+fn path(request: &str) -> &str {
+    request.split(' ').nth(1).unwrap()
+}
+
+fn body(request: &str) -> &str {
+    request.split_once("\r\n\r\n").unwrap().1
+}
+
+/// A server that is not there for GETs, and answers a probe as told.
+async fn closed_server(probe: impl Fn(&str) -> Vec<Step> + Send + Sync + 'static) -> Server {
+    Server::answering(move |request| {
+        let not_found = r#"{"detail":"Not Found"}"#;
+        if is_get(request) { answer("404 Not Found", "", not_found) } else { probe(request) }
+    })
+    .await
+}
+
+/// Streams unless the request has one of these fields.
+fn refusing(fields: &'static [&'static str]) -> impl Fn(&str) -> Vec<Step> {
+    move |request| match fields.iter().find(|field| request.contains(*field)) {
+        Some(field) => {
+            let detail = format!(r#"{{"detail":"Unexpected fields in the request: {{'{field}'}}"}}"#);
+            answer("422 Unprocessable Entity", "", &detail)
+        }
+        None => stream(),
+    }
+}
+
+#[tokio::test]
+async fn an_engine_and_its_upgrade_are_shown() {
+    let engine = simulated().await;
+    let mut daemon = Daemon::new(plan(&engine.base_url(), "", QUICK)).unwrap();
+    daemon.identify_every = ms(20);
+    let recorder = daemon.recorder();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let running = tokio::spawn(daemon.run(listener, std::future::pending(), Duration::ZERO));
+    for version in ["0.32.0", "0.33.0"] {
+        engine.control().set_version(version);
+        eventually("the version on the info metric", PATIENCE, async || {
+            let exposed = expose::text(recorder.registry()).unwrap();
+            let infos: Vec<_> = exposed.lines().filter(|l| l.starts_with("sloprobe_target_info{")).collect();
+            assert_eq!(infos.len(), 1, "{infos:#?}");
+            let wanted = format!("version=\"{version}\"");
+            let shown = infos[0].contains("engine=\"vllm\"") && infos[0].contains(&wanted);
+            if shown { Ok(()) } else { Err(infos[0].to_owned()) }
+        })
+        .await;
+    }
+    running.abort();
+}
+
+#[tokio::test]
+async fn only_pages_of_the_list_are_read_and_only_probes_are_posted() {
+    let server = closed_server(|_| stream()).await;
+    let prober = Prober::new(plan(&format!("http://{}/gateway/v1", server.address), "", QUICK));
+    let plan =
+        plan(&format!("http://{}/gateway/v1", server.address), "api_key = { env = 'TEST_KEY' }", QUICK);
+    let transport = Transport::new(&plan.targets[0], &Trust::default()).unwrap();
+    assert_eq!(identify(&transport).await.engine, Engine::Auto);
+    assert_eq!(prober.probe().await.fault, None);
+    let requests = server.requests();
+    let (gets, others): (Vec<_>, Vec<_>) = requests.iter().partition(|request| is_get(request));
+    assert!((1..=5).contains(&gets.len()), "{gets:#?}");
+    for get in gets {
+        let page = path(get).strip_prefix("/gateway").unwrap();
+        assert!(Page::ALL.iter().any(|known| known.path() == page), "{page}");
+        assert!(get.to_lowercase().contains("authorization: bearer sk-very-secret"), "{get}");
+    }
+    assert_eq!(others.len(), 1);
+    assert!(others[0].starts_with("POST /gateway/v1/chat/completions "), "{}", others[0]);
+}
+
+#[tokio::test]
+async fn two_pages_are_enough_for_vllm_and_redirects_are_not_followed() {
+    let server = Server::answering(|request| match path(request) {
+        "/v1/models" => answer("200 OK", "", MODELS),
+        _ => answer("302 Found", "location: /stopService\r\n", ""),
+    })
+    .await;
+    let plan = plan(&format!("http://{}", server.address), "", QUICK);
+    let transport = Transport::new(&plan.targets[0], &Trust::default()).unwrap();
+    let identity = identify(&transport).await;
+    assert_eq!((identity.engine, identity.version), (Engine::Vllm, None));
+    assert_eq!((identity.model.as_deref(), identity.context_tokens), (Some("org/tiny"), Some(4096)));
+    let requests = server.requests();
+    assert_eq!(requests.iter().map(|r| path(r)).collect::<Vec<_>>(), ["/v1/models", "/version"]);
+}
+
+#[tokio::test]
+async fn a_page_without_end_is_left_alone() {
+    let endless = format!("HTTP/1.1 200 OK\r\ncontent-length: 9999999\r\n\r\n{}", "x".repeat(100_000));
+    let server = Server::start(vec![Step::Send(endless), Step::Hang]).await;
+    let plan = plan(&format!("http://{}", server.address), "", QUICK);
+    let transport = Transport::new(&plan.targets[0], &Trust::default()).unwrap();
+    assert_eq!(identify(&transport).await.engine, Engine::Auto);
+}
+
+#[tokio::test]
+async fn a_server_that_wants_rest_or_hangs_up_is_asked_for_one_page_only() {
+    for script in [answer("429 Too Many Requests", "retry-after: 60\r\n", "later"), vec![Step::Close]] {
+        let server = Server::start(script).await;
+        let plan = plan(&format!("http://{}", server.address), "", QUICK);
+        let transport = Transport::new(&plan.targets[0], &Trust::default()).unwrap();
+        assert_eq!(identify(&transport).await.engine, Engine::Auto);
+        assert_eq!(server.requests().len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn a_refused_field_is_left_out_at_once_and_from_then_on() {
+    let server = closed_server(refusing(&["stream_options"])).await;
+    let prober = Prober::new(plan(&format!("http://{}", server.address), "", QUICK));
+    for _ in 0..3 {
+        assert_eq!(prober.probe().await.fault, None);
+    }
+    let with_field = server.requests().iter().map(|r| body(r).contains("stream_options")).collect::<Vec<_>>();
+    assert_eq!(with_field, [true, false, false, false]);
+}
+
+#[tokio::test]
+async fn fields_that_are_refused_one_by_one_are_left_out_one_by_one() {
+    let server = closed_server(refusing(&["continuous_usage_stats", "stream_options"])).await;
+    let prober = Prober::new(plan(&format!("http://{}", server.address), "engine = 'vllm'", QUICK));
+    let report = prober.probe().await;
+    assert_eq!(report.fault, None);
+    assert!(report.sample.lag < ms(500), "{:?}", report.sample.lag);
+    assert_eq!(server.requests().len(), 3);
+}
+
+#[tokio::test]
+async fn a_refusal_for_another_reason_stays_a_failure_and_is_not_repeated() {
+    let says = r#"{"error":{"message":"the model does not exist"}}"#;
+    let server = closed_server(move |_| answer("400 Bad Request", "", says)).await;
+    let prober = Prober::new(plan(&format!("http://{}", server.address), "", QUICK));
+    assert_eq!(prober.probe().await.fault.unwrap().failure, Failure::Rejected);
+    assert_eq!(server.requests().len(), 1);
+    // A server that goes on objecting to a field that is gone is not asked for ever.
+    let says = r#"{"detail":"Unexpected fields in the request: {'stream_options'}"}"#;
+    let server = closed_server(move |_| answer("422 Unprocessable Entity", "", says)).await;
+    let prober = Prober::new(plan(&format!("http://{}", server.address), "", QUICK));
+    assert_eq!(prober.probe().await.fault.unwrap().failure, Failure::Rejected);
+    assert_eq!(server.requests().len(), 2);
+}
+
+#[tokio::test]
+async fn a_refused_field_is_told_once() {
+    let server = closed_server(refusing(&["stream_options"])).await;
+    let folder = config(&format!(
+        "[[targets]]\nname = 't'\nurl = 'http://{}'\nmodel = 'm'\nrate = '20/s'\n",
+        server.address
+    ));
+    let daemon = common::Daemon::start(sloprobe(&["run"]).current_dir(&folder)).await;
+    eventually("ten probes", PATIENCE, async || {
+        let posts = server.requests().iter().filter(|request| !is_get(request)).count();
+        if posts > 10 { Ok(()) } else { Err(posts.to_string()) }
+    })
+    .await;
+    daemon.process.signal("TERM");
+    let log = daemon.process.ended(PATIENCE).await.stderr;
+    let lines: Vec<_> = log.lines().filter(|line| line.contains("refuses a field")).collect();
+    assert_eq!(lines.len(), 1, "{log}");
+    assert!(lines[0].contains("target=\"t\"") && lines[0].contains("stream_options"), "{lines:?}");
+    assert!(!log.contains("probes fail"), "{log}");
+}
+
+#[tokio::test]
+async fn once_says_what_runs_there_and_its_json_does_not() {
+    let engine = simulated().await;
+    let folder = config(&format!("[[targets]]\nname = 'a'\nurl = '{}'\nmodel = 'tiny'\n", engine.base_url()));
+    let table = run(sloprobe(&["once"]).current_dir(&folder)).await;
+    assert!(table.stdout.ends_with("\n\na runs vllm 0.32.0\n"), "{}{}", table.stdout, table.stderr);
+    let json = run(sloprobe(&["once", "--json"]).current_dir(&folder)).await;
+    assert!(!json.stdout.contains("vllm"), "{}", json.stdout);
+    engine.stop().await;
+}
