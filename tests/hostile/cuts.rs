@@ -1,7 +1,5 @@
 //! A short answer, cut at every byte.
 
-use std::fmt::Write as _;
-
 use super::server::{CHUNKED, FINISH, Hostile, PLAIN, TEXT};
 use super::support::{Prober, QUICK, plan};
 
@@ -42,12 +40,9 @@ async fn an_answer_that_ends_with_its_connection_is_truncated_before_its_signal(
 
 #[tokio::test]
 async fn an_answer_in_chunks_is_truncated_before_its_signal() {
-    let mut answer = CHUNKED.to_owned();
-    for data in [TEXT, FINISH, "[DONE]"] {
-        let event = format!("data: {data}\r\n\r\n");
-        let _ = write!(answer, "{:x}\r\n{event}\r\n", event.len());
-    }
-    answer += "0\r\n\r\n";
+    let events = [TEXT, FINISH, "[DONE]"].map(|data| format!("data: {data}\r\n\r\n"));
+    let chunks = events.map(|event| format!("{:x}\r\n{event}\r\n", event.len())).concat();
+    let answer = format!("{CHUNKED}{chunks}0\r\n\r\n");
     assert_cut(&answer, &cut_everywhere(&answer, "").await);
 }
 
