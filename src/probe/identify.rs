@@ -92,10 +92,13 @@ impl Page {
 }
 
 /// Finds out what the target runs, and notes it in the transport's knowledge. That nothing is found is no
-/// error: many servers do not tell.
+/// error: many servers do not tell. A target whose engine is given as "other" is not asked at all.
 pub async fn identify(transport: &Transport) -> Identity {
     let target = transport.target();
     let knowledge = transport.knowledge();
+    if target.engine == Engine::Other {
+        return knowledge.identity();
+    }
     match transport.new_lane() {
         Ok(lane) => {
             let mut findings = Findings::default();

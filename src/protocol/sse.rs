@@ -130,7 +130,8 @@ impl Decoder {
 
     fn dispatch<E>(&mut self, found: &mut impl FnMut(Item<'_>) -> Result<(), E>) -> Result<(), E> {
         let is_error = std::mem::take(&mut self.is_error);
-        if std::mem::take(&mut self.data_lines) == 0 {
+        // Data that is empty is no event: some servers send it to keep a connection alive.
+        if std::mem::take(&mut self.data_lines) == 0 || self.data.is_empty() {
             return Ok(());
         }
         let outcome = found(if is_error { Item::Error(&self.data) } else { Item::Event(&self.data) });
@@ -186,7 +187,10 @@ mod tests {
 
     #[test]
     fn comments_names_ids_and_empty_events_are_passed_over() {
-        assert_eq!(whole(": ping\n\n:\n\nevent: x\nid: 7\n\nretry: 3\ndata: a\n\n\n\n"), ["a"]);
+        assert_eq!(
+            whole(": ping\n\n:\n\nevent: x\nid: 7\n\nretry: 3\ndata: a\n\n\n\ndata:\n\ndata\n\n"),
+            ["a"]
+        );
     }
 
     #[test]

@@ -107,3 +107,12 @@ async fn an_error_body_that_never_ends_waits_no_longer_than_an_answer() {
     assert!(ended.detail.contains("wrong key"), "{ended:?}");
     assert!(ended.took < Duration::from_secs(3), "{ended:?}");
 }
+
+#[tokio::test]
+async fn a_flood_of_every_page_identifies_nothing_and_costs_little() {
+    let server = Hostile::flooding(PLAIN, *b"x", MANY).await;
+    let url = server.url();
+    let ended = Victim { engine: "auto", ..Victim::of(&url, LONG) }.probe().await;
+    assert_eq!(ended.outcome, "malformed", "{ended:?}");
+    assert!(server.connections() <= 9, "{} connections", server.connections());
+}

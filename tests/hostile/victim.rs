@@ -36,13 +36,15 @@ pub struct Ended {
 pub struct Victim<'a> {
     pub url: &'a str,
     pub more: &'a str,
+    /// "other" asks nothing but the probe itself.
+    pub engine: &'a str,
     pub timeouts: &'a str,
     pub trusted: Option<&'a Path>,
 }
 
 impl<'a> Victim<'a> {
     pub fn of(url: &'a str, timeouts: &'a str) -> Self {
-        Self { url, more: "", timeouts, trusted: None }
+        Self { url, more: "", engine: "other", timeouts, trusted: None }
     }
 
     /// Probes once; the memory it takes is bounded by what a harmless answer takes.
@@ -67,9 +69,9 @@ impl<'a> Victim<'a> {
     async fn run(self) -> Ended {
         let folder = tempfile::tempdir().expect("there is room for a file");
         let path = folder.path().join("sloprobe.toml");
-        let Self { url, more, timeouts, trusted } = self;
+        let Self { url, more, engine, timeouts, trusted } = self;
         let plan = format!(
-            "[[targets]]\nname = 't'\nurl = '{url}'\nmodel = 'tiny'\n{more}\n\
+            "[[targets]]\nname = 't'\nurl = '{url}'\nmodel = 'tiny'\nengine = '{engine}'\n{more}\n\
              [[workloads]]\nname = 'w'\nkind = 'chat'\ninput_tokens = 30\noutput_tokens = 20\n\
              [workloads.timeouts]\n{timeouts}\n"
         );
