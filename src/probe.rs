@@ -30,9 +30,6 @@ pub use transport::{Transport, Unusable};
 /// How much of a refusal is read for the log.
 const MAX_REFUSAL_BYTES: usize = 16 << 10;
 
-/// Pieces that may share one stamp; a server that never pauses must not escape the clock.
-const MOST_ALONG: usize = 64;
-
 /// How long a finished answer's connection may take to close before it is left alone.
 const LINGER: Duration = Duration::from_secs(2);
 
@@ -179,21 +176,10 @@ impl Exchange<'_> {
 
     async fn read_stream(&mut self, answer: &mut Answer) -> Result<End, Fault> {
         let timeouts = self.job.workload.timeouts;
-        let mut at = Instant::now();
-        let mut along = 0;
         loop {
-            // What came along with the last read shares its stamp.
-            let read = if along < MOST_ALONG
-                && let Some(read) = answer.read_along().await
-            {
-                along += 1;
-                Ok(read)
-            } else {
-                let (reading, phases) = (&self.reading, &self.lane.phases);
-                let read = self.patience.wait(answer.read(), || Limit::of(timeouts, reading, phases)).await;
-                (at, along) = (Instant::now(), 0);
-                read
-            };
+            let (reading, phases) = (&self.reading, &self.lane.phases);
+            let read = self.patience.wait(answer.read(), || Limit::of(timeouts, reading, phases)).await;
+            let at = Instant::now();
             match read {
                 Ok(Ok(Some(bytes))) => {
                     self.reading.take(at, &bytes)?;

@@ -76,7 +76,8 @@ async fn four_tokens_in_a_chunk_or_four_events_in_a_write_never_give_a_zero() {
         assert_eq!(report.fault, None);
         let gaps = gaps(&report.sample);
         assert_eq!(gaps.len(), 20, "{gaps:?}");
-        assert!(gaps[0] > 1.0, "{gaps:?}");
+        // Arrivals are at least a millisecond apart, and no write brings more than four tokens.
+        assert!(gaps[0] > 0.2, "{gaps:?}");
         assert!((5.0..20.0).contains(&gaps[10]), "{gaps:?}");
     }
 }

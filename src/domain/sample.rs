@@ -10,8 +10,9 @@ use tokio::time::Instant;
 
 use super::{Channel, Delta, Timeline, TokenSource, Tokens};
 
-/// Closer than any engine's step, wider than the way of several chunks of one read through the HTTP client.
-const SAME_READ: Duration = Duration::from_micros(250);
+/// Wider than the way of several chunks of one read through the HTTP client, also on a busy host. A stream
+/// whose tokens really are this close loses nothing: its arrivals bring several tokens each, at the same pace.
+const SAME_READ: Duration = Duration::from_millis(1);
 
 /// What was measured; a missing value is `None`, never zero.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -193,6 +194,15 @@ mod tests {
         let sample = Sample::derive(&stream(&times), &output(8));
         assert_eq!(per_token_ms(&sample), [(10.0, 4)]);
         assert_eq!(sample.tpot, Some(10 * MS));
+    }
+
+    #[test]
+    fn a_stream_faster_than_an_arrival_keeps_its_pace() {
+        let times: Vec<f64> = (0..399).map(|token| 50.0 + 0.4 * f64::from(token)).collect();
+        let sample = Sample::derive(&stream(&times), &output(399));
+        let gaps = per_token_ms(&sample);
+        assert!(gaps.iter().all(|(gap, tokens)| (gap - 0.4).abs() < 0.01 && *tokens == 3), "{gaps:?}");
+        assert!((sample.tpot.unwrap().as_secs_f64() - 0.4e-3).abs() < 1e-5, "{:?}", sample.tpot);
     }
 
     #[test]

@@ -6,9 +6,8 @@
 
 use std::convert::Infallible;
 use std::error::Error as _;
-use std::future::poll_fn;
 use std::io;
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -186,18 +185,6 @@ impl Answer {
     /// The next piece of the body; `None` is its end.
     pub(super) async fn read(&mut self) -> Result<Option<Bytes>, Broken> {
         Ok(self.response.chunk().await?)
-    }
-
-    /// The next piece if it came in the same read as the last one. Pieces are handed over one by one, each
-    /// only after the one before was taken: the connection's task gets its turn, then one look, no waiting.
-    pub(super) async fn read_along(&mut self) -> Option<Result<Option<Bytes>, Broken>> {
-        tokio::task::yield_now().await;
-        let mut next = pin!(self.read());
-        poll_fn(|cx| match next.as_mut().poll(cx) {
-            Poll::Ready(read) => Poll::Ready(Some(read)),
-            Poll::Pending => Poll::Ready(None),
-        })
-        .await
     }
 
     fn header(&self, name: &HeaderName) -> Option<&str> {
