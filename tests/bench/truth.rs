@@ -71,7 +71,11 @@ fn measure() {
 fn once(server: &Server, streams: usize) -> (Vec<Value>, Duration) {
     let mut config = "[[workloads]]\nname = 'w'\nkind = 'chat'\n".to_owned();
     for n in 0..streams {
-        let _ = write!(config, "[[targets]]\nname = 't{n}'\nurl = '{}'\nmodel = 'm'\n", server.url());
+        let _ = write!(
+            config,
+            "[[targets]]\nname = 't{n}'\nurl = '{}'\nmodel = 'm'\nengine = 'other'\n",
+            server.url()
+        );
     }
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("sloprobe.toml");
