@@ -2,6 +2,7 @@
 
 mod address;
 mod anthropic;
+mod envelope;
 mod gemini;
 pub mod ndjson;
 mod objection;

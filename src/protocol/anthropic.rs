@@ -1,9 +1,9 @@
 //! `anthropic`: `/v1/messages`.
 
-use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
+use super::envelope::Envelope;
 use super::something::Something;
 use super::{Meaning, Nonsense, from_json, openai, refusal, to_json};
 use crate::domain::{Channel, Prompt, Target, Tokens};
@@ -38,22 +38,6 @@ pub(super) fn body(target: &Target, prompt: &Prompt) -> String {
     })
 }
 
-/// What must be known of an event before its shape is: the same name holds different things in different
-/// events, and in those of the future.
-#[derive(Debug, Deserialize)]
-struct Envelope {
-    #[serde(default, rename = "type")]
-    kind: Option<Kind>,
-    #[serde(default)]
-    error: Option<IgnoredAny>,
-    #[serde(default)]
-    object: Option<Object>,
-    #[serde(default)]
-    message: Option<IgnoredAny>,
-    #[serde(default)]
-    detail: Option<IgnoredAny>,
-}
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum Kind {
@@ -62,14 +46,6 @@ enum Kind {
     ContentBlockDelta,
     MessageDelta,
     MessageStop,
-    Error,
-    #[serde(other)]
-    Other,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Object {
     Error,
     #[serde(other)]
     Other,
@@ -159,8 +135,8 @@ pub(super) fn interpret(data: &[u8]) -> Result<Meaning, Nonsense> {
     if data.trim_ascii() == DONE {
         return Ok(Meaning { ended: true, ..Meaning::default() });
     }
-    let envelope: Envelope = from_json(data)?;
-    if envelope.is_error() {
+    let envelope: Envelope<Kind> = from_json(data)?;
+    if envelope.is_error(&Kind::Error) {
         return Ok(Meaning { error: Some(refusal::explain(data)), ..Meaning::default() });
     }
     let mut meaning = Meaning::default();
@@ -189,7 +165,7 @@ pub(super) fn interpret(data: &[u8]) -> Result<Meaning, Nonsense> {
 }
 
 pub(super) fn interpret_whole(body: &[u8]) -> Result<Meaning, Nonsense> {
-    if from_json::<Envelope>(body)?.is_error() {
+    if from_json::<Envelope<Kind>>(body)?.is_error(&Kind::Error) {
         return Ok(Meaning { error: Some(refusal::explain(body)), ..Meaning::default() });
     }
     let message: Message = from_json(body)?;
@@ -199,14 +175,6 @@ pub(super) fn interpret_whole(body: &[u8]) -> Result<Meaning, Nonsense> {
         finished: message.stop_reason.0,
         ..Meaning::default()
     })
-}
-
-impl Envelope {
-    /// Whether this is the format's own error, or one that a gateway or the engine behind wrote in its way.
-    fn is_error(&self) -> bool {
-        let flat = self.kind.is_none() && (self.message.is_some() || self.detail.is_some());
-        self.kind == Some(Kind::Error) || self.error.is_some() || self.object == Some(Object::Error) || flat
-    }
 }
 
 impl Block {

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use url::Url;
 
+use super::envelope::Envelope;
 use super::something::Something;
 use super::sse::{self, Item, TooLong};
 use super::{Meaning, Nonsense, from_json, openai, refusal, to_json};
@@ -36,23 +36,6 @@ pub(super) fn body(target: &Target, prompt: &Prompt) -> String {
     })
 }
 
-/// The parts of an event that have one shape wherever they occur.
-#[derive(Debug, Deserialize)]
-struct Envelope {
-    #[serde(default, rename = "type")]
-    kind: Option<Kind>,
-    #[serde(default)]
-    delta: Something,
-    #[serde(default)]
-    error: Option<IgnoredAny>,
-    #[serde(default)]
-    object: Option<Object>,
-    #[serde(default)]
-    message: Option<IgnoredAny>,
-    #[serde(default)]
-    detail: Option<IgnoredAny>,
-}
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 enum Kind {
     #[serde(rename = "response.output_text.delta", alias = "response.refusal.delta")]
@@ -68,14 +51,6 @@ enum Kind {
     #[serde(rename = "response.failed")]
     Failed,
     #[serde(rename = "error")]
-    Error,
-    #[serde(other)]
-    Other,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum Object {
     Error,
     #[serde(other)]
     Other,
@@ -198,8 +173,8 @@ pub(super) fn interpret(data: &[u8]) -> Result<Meaning, Nonsense> {
     if data.trim_ascii() == DONE {
         return Ok(Meaning { ended: true, ..Meaning::default() });
     }
-    let envelope: Envelope = from_json(data)?;
-    if envelope.is_error() {
+    let envelope: Envelope<Kind> = from_json(data)?;
+    if envelope.is_error(&Kind::Error) {
         return Ok(Meaning { error: Some(refusal::explain(data)), ..Meaning::default() });
     }
     let channel = match envelope.kind {
@@ -225,7 +200,7 @@ pub(super) fn interpret_whole(body: &[u8]) -> Result<Meaning, Nonsense> {
     if [&b"data:"[..], b"event:", b":"].iter().any(|prefix| start.starts_with(prefix)) {
         return interpret_stream(body);
     }
-    if from_json::<Envelope>(body)?.is_error() {
+    if from_json::<Envelope<Kind>>(body)?.is_error(&Kind::Error) {
         return Ok(Meaning { error: Some(refusal::explain(body)), ..Meaning::default() });
     }
     let ending: Ending = from_json(body)?;
@@ -275,14 +250,6 @@ fn with_next(mut answer: Meaning, item: Item<'_>) -> Result<Meaning, Nonsense> {
     answer.ended = next.ended;
     answer.error = next.error;
     Ok(answer)
-}
-
-impl Envelope {
-    /// Whether this is the format's own error, or one that a gateway or the engine behind wrote in its way.
-    fn is_error(&self) -> bool {
-        let flat = self.kind.is_none() && (self.message.is_some() || self.detail.is_some());
-        self.kind == Some(Kind::Error) || self.error.is_some() || self.object == Some(Object::Error) || flat
-    }
 }
 
 impl Ending {
