@@ -78,9 +78,10 @@ pub async fn run(transport: &Transport, job: Job) -> Report {
             return report(job, attempt);
         }
         allowed = allowed.without(attempt.refused);
+        let fault = attempt.fault.map(|fault| fault.made_quotable(|detail| job.target.redact(detail)));
+        let detail = fault.map(|fault| fault.detail);
         for field in transport.knowledge().refuse(attempt.refused) {
             let (target, field) = (&*job.target.name, field.name());
-            let detail = attempt.fault.as_ref().map_or_else(String::new, |f| job.target.redact(&f.detail));
             tracing::warn!(target, field, detail, "the target refuses a field; it is not sent any more");
         }
         again = Instant::now();
