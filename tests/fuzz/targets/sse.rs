@@ -7,16 +7,17 @@ mod splits;
 use libfuzzer_sys::fuzz_target;
 use sloprobe::protocol::sse::{Decoder, Item, MAX_EVENT_BYTES, TooLong};
 
-fn decode<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Result<Vec<(bool, Vec<u8>)>, TooLong> {
+fn decode<'a>(pieces: impl IntoIterator<Item = &'a [u8]>) -> Result<Vec<(&'static str, Vec<u8>)>, TooLong> {
     let mut found = Vec::new();
     let mut decoder = Decoder::default();
     let mut collect = |item: Item<'_>| {
-        let (is_event, bytes) = match item {
-            Item::Event(data) => (true, data),
-            Item::Stray(line) => (false, line),
+        let (kind, bytes) = match item {
+            Item::Event(data) => ("event", data),
+            Item::Error(data) => ("error", data),
+            Item::Stray(line) => ("stray", line),
         };
         assert!(bytes.len() <= MAX_EVENT_BYTES);
-        found.push((is_event, bytes.to_vec()));
+        found.push((kind, bytes.to_vec()));
         Ok(())
     };
     for piece in pieces {
