@@ -20,7 +20,7 @@ mod triton;
 use bytes::Bytes;
 use url::Url;
 
-use crate::domain::{Api, Channel, Fields, Prompt, ServerTimes, Target, Tokens};
+use crate::domain::{Api, Channel, Field, Fields, Prompt, ServerTimes, Target, Tokens};
 
 /// The wire format that a target speaks; a closed set, one file each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -128,12 +128,13 @@ impl Dialect {
     pub fn request(self, target: &Target, prompt: &Prompt, allowed: Fields) -> Request {
         let fields = match self {
             Self::OpenAiChat | Self::OpenAiCompletions => openai::useful(target, prompt, allowed),
+            Self::OpenAiResponses => allowed.only(Fields::of(&[Field::Store])),
             _ => Fields::NONE,
         };
         let body = match self {
             Self::OpenAiChat => openai_chat::body(target, prompt, fields),
             Self::OpenAiCompletions => openai_completions::body(target, prompt, fields),
-            Self::OpenAiResponses => openai_responses::body(target, prompt),
+            Self::OpenAiResponses => openai_responses::body(target, prompt, fields),
             Self::Anthropic => anthropic::body(target, prompt),
             Self::Gemini => gemini::body(target, prompt),
             Self::Tgi => tgi::body(target, prompt),

@@ -153,6 +153,26 @@ async fn a_refused_field_is_left_out_at_once_and_from_then_on() {
 }
 
 #[tokio::test]
+async fn a_model_that_wants_the_later_name_of_the_length_limit_gets_it() {
+    let server = closed_server(|request| {
+        if body(request).contains("\"max_tokens\"") {
+            answer(
+                "400 Bad Request",
+                "",
+                r#"{"error":{"message":"Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.","param":"max_tokens"}}"#,
+            )
+        } else {
+            stream()
+        }
+    })
+    .await;
+    let prober = Prober::new(plan(&format!("http://{}", server.address), "", QUICK));
+    assert_eq!(prober.probe().await.fault, None);
+    let last = server.requests().pop().unwrap();
+    assert!(body(&last).contains("\"max_completion_tokens\":"), "{last}");
+}
+
+#[tokio::test]
 async fn fields_that_are_refused_one_by_one_are_left_out_one_by_one() {
     let server = closed_server(refusing(&["continuous_usage_stats", "stream_options"])).await;
     let prober = Prober::new(plan(&format!("http://{}", server.address), "engine = 'vllm'", QUICK));

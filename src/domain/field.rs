@@ -12,6 +12,10 @@ pub enum Field {
     IgnoreEos,
     /// Asks not to end before so many tokens.
     MinTokens,
+    /// Bounds the answer. Some models of OpenAI take only its later name, which others ignore.
+    MaxTokens,
+    /// Asks not to keep what was said: the Responses API keeps it for a month unless told not to.
+    Store,
 }
 
 /// A set of them.
@@ -19,7 +23,14 @@ pub enum Field {
 pub struct Fields(u8);
 
 impl Field {
-    pub const ALL: [Self; 4] = [Self::StreamOptions, Self::ContinuousUsage, Self::IgnoreEos, Self::MinTokens];
+    pub const ALL: [Self; 6] = [
+        Self::StreamOptions,
+        Self::ContinuousUsage,
+        Self::IgnoreEos,
+        Self::MinTokens,
+        Self::MaxTokens,
+        Self::Store,
+    ];
 
     /// As on the wire.
     pub fn name(self) -> &'static str {
@@ -28,10 +39,12 @@ impl Field {
             Self::ContinuousUsage => "continuous_usage_stats",
             Self::IgnoreEos => "ignore_eos",
             Self::MinTokens => "min_tokens",
+            Self::MaxTokens => "max_tokens",
+            Self::Store => "store",
         }
     }
 
-    fn bit(self) -> u8 {
+    const fn bit(self) -> u8 {
         1 << self as u8
     }
 }
@@ -39,20 +52,23 @@ impl Field {
 impl Fields {
     pub const NONE: Self = Self(0);
 
+    /// In OpenAI's own formats.
+    pub const COMMON: Self = Self(Field::StreamOptions.bit() | Field::MaxTokens.bit() | Field::Store.bit());
+
     pub fn of(fields: &[Field]) -> Self {
         Self(fields.iter().fold(0, |bits, field| bits | field.bit()))
     }
 
-    /// What an engine is known to take. Where nothing is known, `stream_options` is tried all the same:
-    /// OpenAI's own format has it, and without it most servers count no tokens.
+    /// What an engine is known to take, beside what is tried everywhere: OpenAI's own format has it, and
+    /// without `stream_options` most servers count no tokens.
     pub fn known_to(engine: Engine) -> Self {
-        use Field::{IgnoreEos, MinTokens, StreamOptions};
-        match engine {
-            Engine::Vllm => Self::of(&Field::ALL),
+        use Field::{ContinuousUsage, IgnoreEos, MinTokens};
+        let more: &[Field] = match engine {
+            Engine::Vllm => &[ContinuousUsage, IgnoreEos, MinTokens],
             // Counts come at the end only.
-            Engine::Sglang => Self::of(&[StreamOptions, IgnoreEos, MinTokens]),
+            Engine::Sglang => &[IgnoreEos, MinTokens],
             // Has no lower bound for the length; ignoring the end of the text is enough for an exact one.
-            Engine::LlamaCpp => Self::of(&[StreamOptions, IgnoreEos]),
+            Engine::LlamaCpp => &[IgnoreEos],
             // The first two hand fields on to whatever runs behind them, which is not known here. The rest
             // have no such fields in their OpenAI-like API, or it is not known that they do.
             Engine::Litellm
@@ -61,8 +77,9 @@ impl Fields {
             | Engine::Ollama
             | Engine::Mindie
             | Engine::Auto
-            | Engine::Other => Self::of(&[StreamOptions]),
-        }
+            | Engine::Other => &[],
+        };
+        more.iter().copied().fold(Self::COMMON, Self::with)
     }
 
     pub fn has(self, field: Field) -> bool {
@@ -83,6 +100,11 @@ impl Fields {
         Self(self.0 & !others.0)
     }
 
+    #[must_use]
+    pub fn only(self, others: Self) -> Self {
+        Self(self.0 & others.0)
+    }
+
     pub fn iter(self) -> impl Iterator<Item = Field> {
         Field::ALL.into_iter().filter(move |&field| self.has(field))
     }
@@ -93,13 +115,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_engine_takes_stream_options_and_only_some_take_more() {
+    fn every_engine_is_sent_the_common_fields_and_only_some_are_sent_more() {
         for (_, engine) in Engine::NAMES {
-            assert!(Fields::known_to(engine).has(Field::StreamOptions), "{engine:?}");
+            assert!(Fields::COMMON.without(Fields::known_to(engine)).is_empty(), "{engine:?}");
         }
-        let more = |engine| Fields::known_to(engine).iter().count();
-        assert_eq!((more(Engine::Vllm), more(Engine::Sglang), more(Engine::LlamaCpp)), (4, 3, 2));
-        assert_eq!((more(Engine::Auto), more(Engine::Other), more(Engine::Litellm)), (1, 1, 1));
+        let more = |engine| Fields::known_to(engine).without(Fields::COMMON).iter().count();
+        assert_eq!((more(Engine::Vllm), more(Engine::Sglang), more(Engine::LlamaCpp)), (3, 2, 1));
+        assert_eq!((more(Engine::Auto), more(Engine::Other), more(Engine::Litellm)), (0, 0, 0));
     }
 
     #[test]

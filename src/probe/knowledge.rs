@@ -81,7 +81,7 @@ mod tests {
     #[test]
     fn what_is_found_decides_the_fields_and_stays_when_it_is_not_found_again() {
         let knowledge = Knowledge::new(&fixture::target("t", &["w"]));
-        assert_eq!(knowledge.fields(), Fields::of(&[Field::StreamOptions]));
+        assert_eq!(knowledge.fields(), Fields::COMMON);
         knowledge.learn(Engine::Auto, found(Engine::Vllm, Some("0.32.0")));
         knowledge.learn(Engine::Auto, found(Engine::Auto, None));
         knowledge.learn(Engine::Auto, found(Engine::Vllm, None));
@@ -107,7 +107,7 @@ mod tests {
         let both = Fields::of(&[Field::IgnoreEos, Field::MinTokens]);
         assert_eq!(knowledge.refuse(both), [Field::IgnoreEos, Field::MinTokens]);
         assert_eq!(knowledge.refuse(both), []);
-        assert_eq!(knowledge.fields(), Fields::of(&[Field::StreamOptions, Field::ContinuousUsage]));
+        assert_eq!(knowledge.fields(), Fields::COMMON.with(Field::ContinuousUsage));
         knowledge.learn(Engine::Auto, found(Engine::Vllm, Some("0.33.0")));
         assert_eq!(knowledge.fields(), Fields::of(&Field::ALL));
     }

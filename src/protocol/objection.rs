@@ -14,8 +14,8 @@ pub(super) fn objections(body: &[u8], sent: Fields) -> Fields {
         Ok(value) => collect(&value, &mut texts),
         Err(_) => texts.push(without_quotation(&String::from_utf8_lossy(body)).to_owned()),
     }
-    let names = |name: &str| texts.iter().any(|text| mentions(text, name));
-    let mut found = sent.iter().filter(|&field| is_named(field, names)).fold(Fields::NONE, Fields::with);
+    let about = |field| texts.iter().any(|text| is_about(text, field));
+    let mut found = sent.iter().filter(|&field| about(field)).fold(Fields::NONE, Fields::with);
     if found.has(Field::ContinuousUsage) {
         // It is named by its path, of which the other is a part.
         found = found.without(Fields::of(&[Field::StreamOptions]));
@@ -23,8 +23,14 @@ pub(super) fn objections(body: &[u8], sent: Fields) -> Fields {
     found
 }
 
-fn is_named(field: Field, names: impl Fn(&str) -> bool) -> bool {
-    names(field.name()) || (field == Field::StreamOptions && names("include_usage"))
+fn is_about(text: &str, field: Field) -> bool {
+    let named = mentions(text, field.name());
+    match field {
+        Field::StreamOptions => named || mentions(text, "include_usage"),
+        // A prompt that is too long is refused with a word about it, too, and another name would not help.
+        Field::MaxTokens => named && mentions(text, "max_completion_tokens") && text.contains("support"),
+        _ => named,
+    }
 }
 
 /// Every text in a JSON value, keys too: some servers name the field there.
@@ -65,8 +71,14 @@ mod tests {
 
     #[test]
     fn fields_are_found_in_every_shape_of_refusal() {
-        use Field::{ContinuousUsage, IgnoreEos, MinTokens, StreamOptions};
-        let cases: [(&str, &[Field]); 7] = [
+        use Field::{ContinuousUsage, IgnoreEos, MaxTokens, MinTokens, Store, StreamOptions};
+        let cases: [(&str, &[Field]); 9] = [
+            // OpenAI, of a reasoning model
+            (
+                r#"{"error":{"message":"Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.","type":"invalid_request_error","param":"max_tokens","code":"unsupported_parameter"}}"#,
+                &[MaxTokens],
+            ),
+            (r#"{"detail":"Unexpected fields in the request: {'store'}"}"#, &[Store]),
             // transformers serve 5.22
             (
                 r#"{"detail":"Unexpected fields in the request: {'ignore_eos', 'min_tokens'}"}"#,
@@ -98,6 +110,7 @@ mod tests {
         for body in [
             r#"{"detail":[{"type":"missing","loc":["body","messages"],"input":{"stream_options":{},"min_tokens":3}}]}"#,
             r#"{"message":"[{'type': 'missing', 'loc': ('body', 'messages'), 'input': {'ignore_eos': True}}]"}"#,
+            r#"{"error":{"message":"'max_tokens' or 'max_completion_tokens' is too large: 5000.","param":"max_tokens"}}"#,
             r#"{"message":"model xmin_tokens or ignore_eos_2 does not exist"}"#,
             "",
         ] {

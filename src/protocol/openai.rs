@@ -37,7 +37,11 @@ pub(super) fn join(base: &Url, call: &str) -> Url {
 #[derive(Debug, Serialize)]
 pub(super) struct Common<'a> {
     model: &'a str,
-    max_tokens: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_tokens: Option<u32>,
+    /// The later name, sent only where the first is refused.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_completion_tokens: Option<u32>,
     stream: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     stream_options: Option<StreamOptions>,
@@ -61,6 +65,8 @@ pub(super) fn useful(target: &Target, prompt: &Prompt, allowed: Fields) -> Field
         // It is a part of the other.
         Field::ContinuousUsage => target.stream && allowed.has(Field::StreamOptions),
         Field::IgnoreEos | Field::MinTokens => prompt.exact_output,
+        Field::MaxTokens => true,
+        Field::Store => false,
     };
     allowed.iter().filter(|&field| of(field)).fold(Fields::NONE, Fields::with)
 }
@@ -74,7 +80,8 @@ impl<'a> Common<'a> {
         };
         Self {
             model: &target.model,
-            max_tokens,
+            max_tokens: fields.has(Field::MaxTokens).then_some(max_tokens),
+            max_completion_tokens: (!fields.has(Field::MaxTokens)).then_some(max_tokens),
             stream: target.stream,
             stream_options: fields.has(Field::StreamOptions).then_some(options),
             ignore_eos: fields.has(Field::IgnoreEos).then_some(true),

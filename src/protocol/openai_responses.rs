@@ -10,7 +10,7 @@ use super::envelope::Envelope;
 use super::something::Something;
 use super::sse::{self, Item, TooLong};
 use super::{Meaning, Nonsense, from_json, openai, refusal, to_json};
-use crate::domain::{Channel, Prompt, ServerTimes, Target, Tokens};
+use crate::domain::{Channel, Field, Fields, Prompt, ServerTimes, Target, Tokens};
 
 /// Not in the format, but some servers end every stream with it.
 const DONE: &[u8] = b"[DONE]";
@@ -21,18 +21,21 @@ struct Body<'a> {
     input: &'a str,
     max_output_tokens: u32,
     stream: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    store: Option<bool>,
 }
 
 pub(super) fn url(target: &Target) -> Url {
     openai::join(&target.url, "responses")
 }
 
-pub(super) fn body(target: &Target, prompt: &Prompt) -> String {
+pub(super) fn body(target: &Target, prompt: &Prompt, fields: Fields) -> String {
     to_json(&Body {
         model: &target.model,
         input: &prompt.text,
         max_output_tokens: prompt.max_tokens,
         stream: target.stream,
+        store: fields.has(Field::Store).then_some(false),
     })
 }
 

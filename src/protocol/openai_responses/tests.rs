@@ -31,9 +31,10 @@ fn a_request_goes_to_responses_wherever_the_base_ends() {
     target.stream = false;
     let prompt = Prompt { text: "say \"a\"".into(), max_tokens: 7, exact_output: true, seed: 1 };
     assert_eq!(
-        body(&target, &prompt),
-        r#"{"model":"tiny","input":"say \"a\"","max_output_tokens":7,"stream":false}"#
+        body(&target, &prompt, Fields::COMMON),
+        r#"{"model":"tiny","input":"say \"a\"","max_output_tokens":7,"stream":false,"store":false}"#
     );
+    assert!(!body(&target, &prompt, Fields::NONE).contains("store"));
 }
 
 #[test]
