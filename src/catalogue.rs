@@ -173,7 +173,7 @@ pub const TARGET_INFO: Family = labelled(
         "sloprobe_target_info",
         Gauge,
         Scope::Target,
-        "Always 1: what the target is (api, model; engine, version and fingerprint as found), with the labels of the configuration.",
+        "Always 1: what the target is (api, model; served model, engine, version and fingerprint as found), with the labels of the configuration.",
     ),
     Label::Info,
 );

@@ -2,6 +2,7 @@
 
 mod check;
 mod demo;
+mod endpoint;
 mod once;
 mod output;
 mod run;

@@ -4,6 +4,7 @@
 //! than by serde: a derived reader stops at its first error, and whoever mends a file wants all of them.
 
 mod context;
+mod endpoint;
 mod keys;
 pub mod plan;
 mod problem;
@@ -22,6 +23,7 @@ use std::path::Path;
 use toml::de::DeTable;
 
 pub use context::Outside;
+pub use endpoint::Endpoint;
 pub use keys::{Keys, SECTIONS};
 pub use plan::Plan;
 pub use problem::{Problem, Problems};
@@ -38,10 +40,14 @@ const NO_FILE: &str = "write one after config/example.toml, or try `sloprobe dem
 pub fn load(path: &Path) -> Result<Plan, Problems> {
     let name = path.display().to_string();
     let text = read_text(path).map_err(|problem| Problems::one(&name, problem))?;
-    let folder = path.parent().unwrap_or(Path::new(""));
+    load_text(&name, &text, path.parent().unwrap_or(Path::new("")))
+}
+
+/// The same of a text that is at hand; the files of secrets that it names lie in `folder`.
+fn load_text(name: &str, text: &str, folder: &Path) -> Result<Plan, Problems> {
     let env = |name: &str| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned());
     let file = |path: &Path| context::read_secret(&folder.join(path));
-    parse(&name, &text, &Outside { env: &env, file: &file })
+    parse(name, text, &Outside { env: &env, file: &file })
 }
 
 /// Reads the text of a configuration; `name` is what messages call it.

@@ -68,9 +68,9 @@ impl Recorder {
 
     /// What a target turned out to run, now or again.
     pub fn identified(&self, target: &Target, identity: &Identity) {
-        if let Some((engine, version)) = self.metrics.identified(target, identity) {
-            let was = format!("{} {version}", engine.name());
-            tracing::info!(target = &*target.name, was = was.trim_end(), "now runs {identity}");
+        if let Some(was) = self.metrics.identified(target, identity) {
+            let (served_model, context_tokens) = (identity.model.as_deref(), identity.context_tokens);
+            tracing::info!(target = &*target.name, %was, served_model, context_tokens, "now runs {identity}");
         }
     }
 
@@ -202,7 +202,7 @@ mod tests {
         let recorder = Recorder::new(&targets).unwrap();
         let of = |target: &str, gpu: &str| {
             format!(
-                r#"sloprobe_target_info{{api="openai-chat",engine="auto",fingerprint="",gpu="{gpu}",model="tiny",target="{target}",version=""}}"#
+                r#"sloprobe_target_info{{api="openai-chat",engine="auto",fingerprint="",gpu="{gpu}",model="tiny",served_model="",target="{target}",version=""}}"#
             )
         };
         assert!(close(value(&recorder, &of("t", "H200")), 1.0));
@@ -221,9 +221,16 @@ mod tests {
     fn a_target_has_one_info_series_whatever_it_turns_out_to_be() {
         let target = fixture::target("t", &["w"]);
         let recorder = Recorder::new(std::slice::from_ref(&target)).unwrap();
-        let mut identity = Identity { version: Some("0.32.0".into()), ..Identity::of(Engine::Vllm) };
+        let mut identity = Identity {
+            version: Some("0.32.0".into()),
+            model: Some("/models/tiny".into()),
+            ..Identity::of(Engine::Vllm)
+        };
         recorder.identified(&target, &identity);
-        assert!(info(&recorder).contains(r#"engine="vllm",fingerprint="",model="tiny""#));
+        assert!(
+            info(&recorder)
+                .contains(r#"engine="vllm",fingerprint="",model="tiny",served_model="/models/tiny""#)
+        );
         let mut report = fixture::report(&target, sample(), None);
         report.fingerprint = Some("fp_1".into());
         recorder.record(&report);

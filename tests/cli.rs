@@ -216,6 +216,24 @@ async fn once_measures_a_stream_and_exits_with_0() {
 }
 
 #[tokio::test]
+async fn once_needs_no_file_for_an_endpoint_on_the_command_line() {
+    let url = format!("http://{}/v1", engine(healthy).await);
+    let mut command =
+        sloprobe(&["once", "--url", &url, "--model", "tiny", "--workload", "short-chat", "--json"]);
+    command.env("SLOPROBE_CONFIG", "/nonexistent");
+    let ended = run(&mut command).await;
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert_eq!(line_of_contract(&ended.stdout)["target"], "endpoint");
+
+    let args = ["once", "--url", "ftp://h", "--model", " ", "--key-env", "SLOPROBE_TEST_NO_SUCH_KEY"];
+    let ended = run(&mut sloprobe(&args)).await;
+    assert_misuse(&ended, "--url: ");
+    assert_misuse(&ended, "--model: ");
+    assert_misuse(&ended, "--key-env: ");
+    assert_misuse(&run(&mut sloprobe(&["once", "--url", &url])).await, "--model");
+}
+
+#[tokio::test]
 async fn either_signal_ends_the_daemon_in_order() {
     let folder = target_at(&engine(healthy).await);
     for signal in ["TERM", "INT"] {

@@ -9,6 +9,7 @@ use clap::Args;
 use serde_json::json;
 use tokio::time::{Instant, sleep_until, timeout};
 
+use super::endpoint::EndpointArgs;
 use super::table::{Table, time};
 use super::{ConfigArgs, FAILED, MISUSED, output};
 use crate::config::Plan;
@@ -31,6 +32,7 @@ Examples:
   sloprobe once                                 every target and workload of ./sloprobe.toml
   sloprobe once --target chat-prod              one target
   sloprobe once --workload short-chat --json    one JSON object per line and probe
+  sloprobe once --url http://127.0.0.1:8000 --model tiny    an endpoint, without a file
 
 Exit codes: 0 all succeeded, 1 a probe failed, 2 a mistake in the command line or the configuration.")]
 pub(super) struct OnceArgs {
@@ -48,10 +50,13 @@ pub(super) struct OnceArgs {
     /// One JSON object per line and probe, instead of a table
     #[arg(long)]
     json: bool,
+
+    #[command(flatten)]
+    endpoint: EndpointArgs,
 }
 
 pub(super) async fn run(args: OnceArgs) -> Result<ExitCode> {
-    let plan = match args.config.load() {
+    let plan = match args.endpoint.plan().unwrap_or_else(|| args.config.load()) {
         Ok(plan) => plan,
         Err(code) => return Ok(code),
     };

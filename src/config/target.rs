@@ -20,8 +20,19 @@ const DEFAULT_IN_FLIGHT: usize = 16;
 const MAX_WEIGHT: u32 = 1000;
 
 /// Labels that sloprobe or Prometheus sets.
-const RESERVED_LABELS: [&str; 10] =
-    ["target", "workload", "api", "model", "engine", "version", "fingerprint", "job", "instance", "le"];
+const RESERVED_LABELS: [&str; 11] = [
+    "target",
+    "workload",
+    "api",
+    "model",
+    "served_model",
+    "engine",
+    "version",
+    "fingerprint",
+    "job",
+    "instance",
+    "le",
+];
 
 const ADD_TARGET: &str = "add a [[targets]] section with at least a name, a url and a model";
 

@@ -10,7 +10,7 @@ use super::lock;
 use crate::domain::{Engine, Identity, Target};
 
 /// The labels beside those of the user.
-const FIXED: [&str; 6] = ["target", "api", "model", "engine", "version", "fingerprint"];
+const FIXED: [&str; 7] = ["target", "api", "model", "served_model", "engine", "version", "fingerprint"];
 
 /// A server that calls itself something new in every answer would fill a database: after so many names of
 /// one target no further ones are shown.
@@ -35,13 +35,20 @@ struct State {
 #[derive(Debug)]
 struct Shown {
     engine: Engine,
-    version: String,
-    fingerprint: String,
+    name: Name,
     values: Vec<String>,
-    /// Versions and fingerprints that have been shown.
-    names: HashSet<(String, String)>,
+    /// What has been shown so far.
+    names: HashSet<Name>,
     /// It has been told that there are too many of them.
     told: bool,
+}
+
+/// What only the server can say; empty where it does not.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+struct Name {
+    served_model: String,
+    version: String,
+    fingerprint: String,
 }
 
 impl TargetInfo {
@@ -59,20 +66,21 @@ impl TargetInfo {
         Ok(info)
     }
 
-    /// Shows what was found; gives what was shown before if that was another engine or version.
-    pub(super) fn identified(&self, target: &Target, identity: &Identity) -> Option<(Engine, String)> {
-        let version = identity.version.clone().unwrap_or_default();
+    /// Shows what was found; gives what was shown before if that was another engine, version or model.
+    pub(super) fn identified(&self, target: &Target, identity: &Identity) -> Option<Identity> {
         self.change(target, |shown| {
-            let old = (shown.engine, shown.version.clone());
-            (shown.engine, shown.version) = (identity.engine, version);
-            (old != (shown.engine, shown.version.clone())).then_some(old)
+            let old = shown.identity();
+            shown.engine = identity.engine;
+            shown.name.version = identity.version.clone().unwrap_or_default();
+            shown.name.served_model = identity.model.clone().unwrap_or_default();
+            (old != shown.identity()).then_some(old)
         })
     }
 
     pub(super) fn fingerprinted(&self, target: &Target, fingerprint: &str) {
         self.change(target, |shown| {
-            if shown.fingerprint != fingerprint {
-                fingerprint.clone_into(&mut shown.fingerprint);
+            if shown.name.fingerprint != fingerprint {
+                fingerprint.clone_into(&mut shown.name.fingerprint);
             }
         });
     }
@@ -95,25 +103,35 @@ impl TargetInfo {
 
 impl Shown {
     fn new(engine: Engine) -> Self {
-        let (version, fingerprint) = (String::new(), String::new());
-        Self { engine, version, fingerprint, values: Vec::new(), names: HashSet::new(), told: false }
+        Self { engine, name: Name::default(), values: Vec::new(), names: HashSet::new(), told: false }
+    }
+
+    /// As it would have been found.
+    fn identity(&self) -> Identity {
+        let text = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
+        Identity {
+            version: text(&self.name.version),
+            model: text(&self.name.served_model),
+            ..Identity::of(self.engine)
+        }
     }
 
     fn labels(&mut self, target: &Target, own: &[String]) -> Vec<String> {
-        let name = (self.version.clone(), self.fingerprint.clone());
-        let may_show = self.names.contains(&name) || self.names.len() < MAX_NAMES;
+        let may_show = self.names.contains(&self.name) || self.names.len() < MAX_NAMES;
         if may_show {
-            self.names.insert(name.clone());
+            self.names.insert(self.name.clone());
         } else if !std::mem::replace(&mut self.told, true) {
             tracing::warn!(
                 target = &*target.name,
                 "the target has had {MAX_NAMES} names; new ones are not shown on sloprobe_target_info"
             );
         }
-        let (version, fingerprint) = if may_show { name } else { <(String, String)>::default() };
-        let fixed = [&*target.name, target.api.name(), &target.model, self.engine.name()];
+        let Name { served_model, version, fingerprint } =
+            if may_show { self.name.clone() } else { Name::default() };
+        let [name, api, model] = [&*target.name, target.api.name(), &target.model].map(str::to_owned);
+        let fixed = [name, api, model, served_model, self.engine.name().to_owned(), version, fingerprint];
         let own = own.iter().map(|name| target.labels.get(name).cloned().unwrap_or_default());
-        fixed.into_iter().map(str::to_owned).chain([version, fingerprint]).chain(own).collect()
+        fixed.into_iter().chain(own).collect()
     }
 }
 

@@ -12,7 +12,7 @@ use prometheus::{
 use super::info::TargetInfo;
 use crate::catalogue::{self as cat, Direction, Family, Kind, Phase, Scope, ServerPhase};
 use crate::domain::clock::unix_seconds;
-use crate::domain::{Engine, Identity, Report, Skip, Target, Workload};
+use crate::domain::{Identity, Report, Skip, Target, Workload};
 
 #[derive(Debug)]
 pub(super) struct Metrics {
@@ -109,7 +109,7 @@ impl Metrics {
     }
 
     /// What a target turned out to be; gives what it was before if that is news.
-    pub(super) fn identified(&self, target: &Target, identity: &Identity) -> Option<(Engine, String)> {
+    pub(super) fn identified(&self, target: &Target, identity: &Identity) -> Option<Identity> {
         self.info.identified(target, identity)
     }
 
