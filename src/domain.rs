@@ -1,15 +1,18 @@
 //! The words that every other module speaks: plain values, no I/O, no clock of their own.
 
+pub mod answer;
 pub mod clock;
 pub mod failure;
 pub mod field;
 #[cfg(test)]
 pub(crate) mod fixture;
 pub mod identity;
+pub mod lengths;
 pub mod prompt;
 pub mod report;
 pub mod sample;
 pub mod secret;
+pub mod seed;
 pub mod skip;
 pub mod target;
 pub mod timeline;
@@ -17,16 +20,19 @@ pub mod times;
 pub mod tokens;
 pub mod workload;
 
+pub use answer::{Answer, Expect};
 pub use failure::{Failure, Fault};
 pub use field::{Field, Fields};
 pub use identity::Identity;
-pub use prompt::Prompt;
+pub use lengths::Lengths;
+pub use prompt::{Depth, Prompt, Role, Turn};
 pub use report::{Report, Verdict};
 pub use sample::Sample;
 pub use secret::Secret;
+pub use seed::Seed;
 pub use skip::Skip;
 pub use target::{Api, Connection, Engine, Header, HeaderValue, Limits, Rate, Share, Target};
 pub use timeline::{Channel, Delta, Timeline};
 pub use times::ServerTimes;
 pub use tokens::{TokenSource, Tokens};
-pub use workload::{Cache, Kind, Language, Timeouts, Workload};
+pub use workload::{Cache, Kind, Language, Question, Timeouts, Workload};

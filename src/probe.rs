@@ -146,6 +146,8 @@ fn report(job: Job, attempt: Attempt) -> Report {
         workload: job.workload,
         wall,
         seed: job.prompt.seed,
+        depth: job.prompt.depth,
+        answer: None,
         timeline,
         sample,
         tokens,

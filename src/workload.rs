@@ -43,18 +43,25 @@ pub fn prompt(workload: &Workload, seed: u64) -> Prompt {
         }
         Cache::Warm => body(workload, hash(&workload.name), seed, 0),
     };
-    Prompt { text, max_tokens: workload.output_tokens, exact_output: workload.exact_output, seed }
+    let seed = crate::domain::Seed { random: seed, step: 0, size: 0 };
+    Prompt {
+        exact_output: workload.exact_output,
+        seed,
+        ..Prompt::of_user(text, workload.output_tokens.longest())
+    }
 }
 
 /// The text proper: what comes first is drawn from `prefix`, the end from `seed`.
 fn body(workload: &Workload, prefix: u64, seed: u64, used: usize) -> String {
-    let length = Length::of(workload.input_tokens, workload.language).less(used);
+    let length = Length::of(workload.input_tokens.longest(), workload.language).less(used);
     let mut writer = Writer::new(workload.language, prefix);
     let mut ending = Writer::new(workload.language, seed);
     match workload.kind {
-        Kind::Chat => chat::write(&mut writer, &mut ending, length),
+        Kind::Chat | Kind::File => chat::write(&mut writer, &mut ending, length),
         Kind::Rag => rag::write(&mut writer, &mut ending, length),
-        Kind::Continuation => continuation::write(&mut writer, &mut ending, length, workload.output_tokens),
+        Kind::Continuation => {
+            continuation::write(&mut writer, &mut ending, length, workload.output_tokens.longest())
+        }
     }
 }
 
@@ -82,10 +89,14 @@ mod tests {
         Arc::new(Workload {
             name: "w".into(),
             kind,
-            input_tokens,
-            output_tokens: 64,
+            input_tokens: crate::domain::Lengths::one(input_tokens),
+            output_tokens: crate::domain::Lengths::one(64),
             language,
             cache,
+            system: None,
+            template: None,
+            depth: None,
+            questions: Vec::new(),
             exact_output: false,
             timeouts: Timeouts::default(),
         })
@@ -102,9 +113,9 @@ mod tests {
         for workload in each_kind(Cache::Cold) {
             let mut source = Source::new(&workload, 1);
             let prompts: Vec<_> = (0..200).map(|_| source.next_prompt()).collect();
-            let texts: HashSet<_> = prompts.iter().map(|p| &p.text).collect();
+            let texts: HashSet<_> = prompts.iter().map(|p| p.text()).collect();
             assert_eq!(texts.len(), 200, "{workload:?}");
-            assert_eq!(prompt(&workload, prompts[7].seed), prompts[7]);
+            assert_eq!(prompt(&workload, prompts[7].seed.random), prompts[7]);
         }
     }
 
@@ -118,7 +129,7 @@ mod tests {
     fn cold_prompts_share_no_beginning_and_warm_ones_most_of_it() {
         let shared = |workload: &Arc<Workload>| {
             let mut source = Source::new(workload, 1);
-            let (a, b) = (source.next_prompt().text, source.next_prompt().text);
+            let (a, b) = (source.next_prompt().text().into_owned(), source.next_prompt().text().into_owned());
             let same = a.chars().zip(b.chars()).take_while(|(a, b)| a == b).count();
             same as f64 / a.chars().count() as f64
         };
@@ -136,7 +147,7 @@ mod tests {
             for kind in [Kind::Chat, Kind::Rag, Kind::Continuation] {
                 for tokens in [200, 2000, 6000] {
                     let workload = workload(kind, language, Cache::Cold, tokens);
-                    let chars = Source::new(&workload, 3).next_prompt().text.chars().count() as f64;
+                    let chars = Source::new(&workload, 3).next_prompt().text().chars().count() as f64;
                     let wanted = f64::from(tokens) * length::characters_per_token(language);
                     assert!((chars / wanted - 1.0).abs() < 0.1, "{kind:?} {language:?} {tokens}: {chars}");
                 }

@@ -193,7 +193,7 @@ fn lengths_follow_the_kind_when_left_out() {
     let plan = parse("x.toml", &text).unwrap();
     let workload = &plan.workloads[0];
     assert_eq!((workload.kind, workload.cache), (Kind::Rag, Cache::Warm));
-    assert_eq!((workload.input_tokens, workload.output_tokens), (6000, 256));
+    assert_eq!((workload.input_tokens.longest(), workload.output_tokens.longest()), (6000, 256));
 }
 
 #[test]

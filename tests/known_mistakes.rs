@@ -156,7 +156,7 @@ fn the_nonce_of_a_cold_prompt_comes_first() {
     let plan = plan("http://127.0.0.1:9", "", QUICK);
     let mut source = Source::new(&plan.targets[0].mix[0].workload, 1);
     let beginnings: HashSet<String> =
-        (0..100).map(|_| source.next_prompt().text.chars().take(16).collect()).collect();
+        (0..100).map(|_| source.next_prompt().text().chars().take(16).collect()).collect();
     assert_eq!(beginnings.len(), 100);
 }
 

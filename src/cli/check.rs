@@ -73,7 +73,7 @@ fn load_table(plan: &Plan) -> Table {
 fn hourly(target: &Target, share: &Share) -> [f64; 3] {
     let probes = 3600.0 / target.interval_of(share).as_secs_f64();
     let workload = &share.workload;
-    [probes, probes * f64::from(workload.input_tokens), probes * f64::from(workload.output_tokens)]
+    [probes, probes * workload.input_tokens.mean(), probes * workload.output_tokens.mean()]
 }
 
 /// What is allowed but will not do what its author hopes.

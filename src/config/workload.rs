@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::reader::Table;
 use super::{keys, timeouts, value};
-use crate::domain::{Cache, Kind, Language, Workload};
+use crate::domain::{Cache, Kind, Language, Lengths, Workload};
 
 const MAX_INPUT_TOKENS: u32 = 2_000_000;
 const MAX_OUTPUT_TOKENS: u32 = 100_000;
@@ -66,10 +66,14 @@ fn usual(name: &str, kind: Kind, weight: u32) -> Entry {
     let workload = timeouts::read(None, input_tokens, output_tokens).map(|timeouts| Workload {
         name: name.into(),
         kind,
-        input_tokens,
-        output_tokens,
+        input_tokens: Lengths::one(input_tokens),
+        output_tokens: Lengths::one(output_tokens),
         language: Language::En,
         cache: Cache::Cold,
+        system: None,
+        template: None,
+        depth: None,
+        questions: Vec::new(),
         exact_output: kind == Kind::Continuation,
         timeouts,
     });
@@ -81,6 +85,7 @@ fn usual_lengths(kind: Kind) -> (u32, u32) {
         Kind::Chat => (60, 128),
         Kind::Rag => (6000, 256),
         Kind::Continuation => (200, 1500),
+        Kind::File => (500, 256),
     }
 }
 
@@ -91,7 +96,7 @@ fn read_entry<'a>(table: Option<&Table<'a>>, names: &mut Names<'a>) -> Entry {
 
 fn read_one<'a>(table: &Table<'a>, names: &mut Names<'a>) -> Option<Workload> {
     let name = names.read(table);
-    let kind = table.need("kind", "write kind = \"chat\", \"rag\" or \"continuation\"");
+    let kind = table.need("kind", "write kind = \"chat\", \"rag\", \"continuation\" or \"file\"");
     let kind = kind.and_then(|node| node.one_of(&Kind::NAMES));
     let (input, output) = usual_lengths(kind.unwrap_or(Kind::Chat));
     let input_tokens = table.or("input_tokens", input, |node| node.whole(1..=MAX_INPUT_TOKENS));
@@ -104,10 +109,14 @@ fn read_one<'a>(table: &Table<'a>, names: &mut Names<'a>) -> Option<Workload> {
     Some(Workload {
         name: name?.into(),
         kind: kind?,
-        input_tokens: input_tokens?,
-        output_tokens: output_tokens?,
+        input_tokens: Lengths::one(input_tokens?),
+        output_tokens: Lengths::one(output_tokens?),
         language: language?,
         cache: cache?,
+        system: None,
+        template: None,
+        depth: None,
+        questions: Vec::new(),
         exact_output: exact_output?,
         timeouts: timeouts?,
     })

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use super::{Fault, Sample, ServerTimes, Target, Timeline, Tokens, Workload};
+use super::{Depth, Fault, Sample, Seed, ServerTimes, Target, Timeline, Tokens, Workload};
 
 /// Every probe ends in exactly one of these, whatever happened.
 #[derive(Debug, Clone)]
@@ -12,7 +12,9 @@ pub struct Report {
     pub workload: Arc<Workload>,
     /// When it started, by the wall clock.
     pub wall: SystemTime,
-    pub seed: u64,
+    pub seed: Seed,
+    /// Where the fact lay that answers the question.
+    pub depth: Option<Depth>,
     pub timeline: Timeline,
     pub sample: Sample,
     pub tokens: Tokens,
@@ -24,6 +26,8 @@ pub struct Report {
     pub fault: Option<Fault>,
     /// A judgement of the answer; only a successful probe has one.
     pub verdict: Option<Verdict>,
+    /// What a bad answer says, for a person to look at; not kept of a good one.
+    pub answer: Option<String>,
     /// The probe's own event loop was late while this was measured.
     pub suspect: bool,
     /// How long the server asked us to stay away.

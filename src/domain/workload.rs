@@ -3,18 +3,35 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::{Depth, Expect, Lengths, Turn};
+
 /// One entry of `[[workloads]]`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Workload {
     pub name: Arc<str>,
     pub kind: Kind,
-    pub input_tokens: u32,
-    pub output_tokens: u32,
+    pub input_tokens: Lengths,
+    pub output_tokens: Lengths,
     pub language: Language,
     pub cache: Cache,
+    /// Said before everything else, on the system's behalf.
+    pub system: Option<String>,
+    /// What stands around the user's words, which take the place of [`Workload::PLACE`].
+    pub template: Option<String>,
+    /// Where the fact that answers the question is planted; without, the depth goes around.
+    pub depth: Option<Depth>,
+    /// The user's own, for `kind = "file"`.
+    pub questions: Vec<Question>,
     /// Ask for exactly `output_tokens` where the engine can be told to ignore the end of the text.
     pub exact_output: bool,
     pub timeouts: Timeouts,
+}
+
+/// One line of a file of prompts.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Question {
+    pub turns: Vec<Turn>,
+    pub expect: Expect,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,6 +42,8 @@ pub enum Kind {
     Rag,
     /// A passage to go on with.
     Continuation,
+    /// What a file asks.
+    File,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,9 +74,18 @@ pub struct Timeouts {
 }
 
 impl Workload {
+    /// What a template has where the user's words go.
+    pub const PLACE: &'static str = "{prompt}";
+
     /// What one probe is expected to cost at most, prompt and answer together.
     pub fn expected_tokens(&self) -> u64 {
-        u64::from(self.input_tokens) + u64::from(self.output_tokens)
+        u64::from(self.input_tokens.longest()) + u64::from(self.output_tokens.longest())
+    }
+
+    /// The lengths of a step: every pair of them comes once before one comes again.
+    pub fn lengths_at(&self, step: u32) -> (u32, u32) {
+        let (inner, outer) = (step as usize, step as usize / self.input_tokens.count());
+        (self.input_tokens.at(inner), self.output_tokens.at(outer))
     }
 }
 
@@ -73,8 +101,12 @@ impl Default for Timeouts {
 }
 
 impl Kind {
-    pub const NAMES: [(&'static str, Self); 3] =
-        [("chat", Self::Chat), ("rag", Self::Rag), ("continuation", Self::Continuation)];
+    pub const NAMES: [(&'static str, Self); 4] = [
+        ("chat", Self::Chat),
+        ("rag", Self::Rag),
+        ("continuation", Self::Continuation),
+        ("file", Self::File),
+    ];
 }
 
 impl Language {

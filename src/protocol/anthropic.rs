@@ -33,7 +33,7 @@ pub(super) fn body(target: &Target, prompt: &Prompt) -> String {
     to_json(&Body {
         model: &target.model,
         max_tokens: prompt.max_tokens,
-        messages: [Turn { role: "user", content: &prompt.text }],
+        messages: [Turn { role: "user", content: &prompt.text() }],
         stream: target.stream,
     })
 }

@@ -125,7 +125,7 @@ fn is_version(segment: &str) -> bool {
 
 pub(super) fn body(_target: &Target, prompt: &Prompt) -> String {
     to_json(&Body {
-        contents: [Content { role: "user", parts: [Text { text: &prompt.text }] }],
+        contents: [Content { role: "user", parts: [Text { text: &prompt.text() }] }],
         config: Config { max_output_tokens: prompt.max_tokens },
     })
 }

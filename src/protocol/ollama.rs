@@ -69,7 +69,7 @@ pub(super) fn url(target: &Target) -> Url {
 pub(super) fn body(target: &Target, prompt: &Prompt) -> String {
     to_json(&Body {
         model: &target.model,
-        messages: [Message { role: "user", content: &prompt.text }],
+        messages: [Message { role: "user", content: &prompt.text() }],
         stream: target.stream,
         options: Options { num_predict: prompt.max_tokens },
     })

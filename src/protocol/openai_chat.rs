@@ -27,7 +27,7 @@ pub(super) fn url(target: &Target) -> Url {
 
 pub(super) fn body(target: &Target, prompt: &Prompt, fields: Fields) -> String {
     let body = Body {
-        messages: [Message { role: "user", content: &prompt.text }],
+        messages: [Message { role: "user", content: &prompt.text() }],
         common: openai::Common::new(target, prompt, fields),
     };
     to_json(&body)

@@ -20,6 +20,6 @@ pub(super) fn url(target: &Target) -> Url {
 }
 
 pub(super) fn body(target: &Target, prompt: &Prompt, fields: Fields) -> String {
-    let body = Body { prompt: &prompt.text, common: openai::Common::new(target, prompt, fields) };
+    let body = Body { prompt: &prompt.text(), common: openai::Common::new(target, prompt, fields) };
     to_json(&body)
 }

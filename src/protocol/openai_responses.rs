@@ -32,7 +32,7 @@ pub(super) fn url(target: &Target) -> Url {
 pub(super) fn body(target: &Target, prompt: &Prompt, fields: Fields) -> String {
     to_json(&Body {
         model: &target.model,
-        input: &prompt.text,
+        input: &prompt.text(),
         max_output_tokens: prompt.max_tokens,
         stream: target.stream,
         store: fields.has(Field::Store).then_some(false),

@@ -65,7 +65,7 @@ pub(super) fn url(target: &Target) -> Url {
 
 pub(super) fn body(target: &Target, prompt: &Prompt) -> String {
     to_json(&Body {
-        inputs: &prompt.text,
+        inputs: &prompt.text(),
         parameters: Parameters {
             max_new_tokens: prompt.max_tokens,
             return_full_text: false,

@@ -109,7 +109,7 @@ pub(super) fn body(target: &Target, prompt: &Prompt) -> String {
     let is_vllm = target.engine == Engine::Vllm;
     let max_tokens = prompt.max_tokens;
     to_json(&Body {
-        text_input: &prompt.text,
+        text_input: &prompt.text(),
         max_tokens,
         stream: target.stream,
         exclude_input_in_output: (!target.stream).then_some(true),
@@ -268,7 +268,7 @@ mod tests {
 
     #[test]
     fn only_vllm_is_asked_for_an_exact_length_and_spared_the_parameters_of_others() {
-        let prompt = Prompt { text: "hi".into(), max_tokens: 7, exact_output: true, seed: 1 };
+        let prompt = Prompt { exact_output: true, ..Prompt::of_user("hi", 7) };
         let sent = |engine| {
             let target = Target { engine, ..Arc::unwrap_or_clone(target("t", &[])) };
             serde_json::from_str::<Value>(&body(&target, &prompt)).unwrap()

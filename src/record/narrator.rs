@@ -41,7 +41,7 @@ impl Narrator {
             outcome = report.outcome(),
             ttft,
             latency,
-            seed = report.seed,
+            seed = %report.seed,
             "probe"
         );
 

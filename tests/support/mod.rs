@@ -186,7 +186,7 @@ impl Prober {
     pub async fn probe(&self) -> Report {
         let target = Arc::clone(&self.plan.targets[0]);
         let workload = Arc::clone(&target.mix[0].workload);
-        let prompt = Prompt { text: "hello".into(), max_tokens: 20, exact_output: false, seed: 7 };
+        let prompt = Prompt::of_user("hello", 20);
         probe::run(&self.transport, Job { target, workload, prompt, due: Instant::now() }).await
     }
 }

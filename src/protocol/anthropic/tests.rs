@@ -29,7 +29,7 @@ fn a_request_goes_to_messages_wherever_the_base_ends() {
         target.url = Url::parse(base).unwrap();
         assert_eq!(url(&target).as_str(), "http://h:1/v1/messages", "{base}");
     }
-    let prompt = Prompt { text: "say \"a\"".into(), max_tokens: 7, exact_output: true, seed: 1 };
+    let prompt = Prompt { exact_output: true, ..Prompt::of_user("say \"a\"", 7) };
     assert_eq!(
         body(&target, &prompt),
         r#"{"model":"tiny","max_tokens":7,"messages":[{"role":"user","content":"say \"a\""}],"stream":true}"#

@@ -29,7 +29,7 @@ fn a_request_goes_to_responses_wherever_the_base_ends() {
         assert_eq!(url(&target).as_str(), "http://h:1/v1/responses", "{base}");
     }
     target.stream = false;
-    let prompt = Prompt { text: "say \"a\"".into(), max_tokens: 7, exact_output: true, seed: 1 };
+    let prompt = Prompt { exact_output: true, ..Prompt::of_user("say \"a\"", 7) };
     assert_eq!(
         body(&target, &prompt, Fields::COMMON),
         r#"{"model":"tiny","input":"say \"a\"","max_output_tokens":7,"stream":false,"store":false}"#
