@@ -5,6 +5,7 @@ mod demo;
 mod endpoint;
 mod once;
 mod output;
+mod prompt;
 mod run;
 mod signals;
 mod simulate;
@@ -62,6 +63,7 @@ enum Command {
     Run(run::RunArgs),
     Once(once::OnceArgs),
     Check(check::CheckArgs),
+    Prompt(prompt::PromptArgs),
     Simulate(simulate::SimulateArgs),
     Demo(demo::DemoArgs),
 }
@@ -104,6 +106,7 @@ pub async fn run(cli: Cli) -> ExitCode {
         Command::Run(args) => run::run(args).await,
         Command::Once(args) => once::run(args).await,
         Command::Check(args) => Ok(check::run(&args)),
+        Command::Prompt(args) => Ok(prompt::run(&args)),
         Command::Simulate(args) => simulate::run(args).await,
         Command::Demo(args) => demo::run(args).await,
     };

@@ -6,8 +6,10 @@
 mod context;
 mod endpoint;
 mod keys;
+mod lengths;
 pub mod plan;
 mod problem;
+mod questions;
 mod reader;
 mod secret;
 mod syntax;
@@ -47,7 +49,8 @@ pub fn load(path: &Path) -> Result<Plan, Problems> {
 fn load_text(name: &str, text: &str, folder: &Path) -> Result<Plan, Problems> {
     let env = |name: &str| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned());
     let file = |path: &Path| context::read_secret(&folder.join(path));
-    parse(name, text, &Outside { env: &env, file: &file })
+    let prompts = |path: &Path| context::read_prompts(&folder.join(path));
+    parse(name, text, &Outside { env: &env, file: &file, text: &prompts })
 }
 
 /// Reads the text of a configuration; `name` is what messages call it.

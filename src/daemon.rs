@@ -20,7 +20,7 @@ use crate::schedule::guard::{Guard, House};
 use crate::schedule::identify;
 use crate::schedule::pulse::Pulse;
 use crate::serve::{self, Shown};
-use crate::workload::Source;
+use crate::workload::{Ruler, Source};
 
 /// A daemon that has been built but not started.
 #[derive(Debug)]
@@ -138,8 +138,13 @@ impl Daemon {
 
 /// Prompts for each share of a target's mix, different in every run of the daemon.
 pub fn sources(target: &Target) -> Vec<Source> {
-    let since = clock::wall_now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    target.mix.iter().map(|share| Source::new(&share.workload, since.as_nanos() as u64)).collect()
+    let origin = origin();
+    target.mix.iter().map(|share| Source::new(&share.workload, origin, Ruler::default())).collect()
+}
+
+/// What prompts are drawn from: another in every run.
+pub fn origin() -> u64 {
+    clock::wall_now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64
 }
 
 fn ended_early() -> std::io::Error {

@@ -31,7 +31,7 @@ pub use sample::Sample;
 pub use secret::Secret;
 pub use seed::Seed;
 pub use skip::Skip;
-pub use target::{Api, Connection, Engine, Header, HeaderValue, Limits, Rate, Share, Target};
+pub use target::{Api, Connection, Engine, Header, HeaderValue, Limits, Price, Rate, Share, Target};
 pub use timeline::{Channel, Delta, Timeline};
 pub use times::ServerTimes;
 pub use tokens::{TokenSource, Tokens};

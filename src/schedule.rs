@@ -77,10 +77,13 @@ impl Schedule {
         };
         let in_flight = self.recorder.started(&self.target, workload);
         let (transport, recorder) = (Arc::clone(&self.transport), Arc::clone(&self.recorder));
-        let pulse = Arc::clone(&self.pulse);
+        let (pulse, learner) = (Arc::clone(&self.pulse), self.sources[turn].learner());
         running.spawn(async move {
             let mut report = probe::run(&transport, job).await;
             report.suspect = pulse.was_late_since(report.timeline.started, Instant::now());
+            if let Some(tokens) = report.tokens.prompt {
+                learner.learn(report.seed, tokens);
+            }
             permit.settle(&report, Instant::now());
             recorder.record(&report);
             drop(in_flight);

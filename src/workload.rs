@@ -1,157 +1,201 @@
-//! The next prompt of a workload: seeded, so that any prompt can be made again.
+//! The next prompt of a workload: seeded, so that any prompt can be made again; and what its answer is worth.
 
 mod chat;
 mod continuation;
+mod draw;
+mod file;
 mod length;
 mod prose;
 mod rag;
+mod weigh;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::domain::{Cache, Kind, Prompt, Workload};
-use length::Length;
-use prose::Writer;
+use crate::domain::{Cache, Depth, Expect, Kind, Language, Prompt, Role, Seed, Turn, Workload};
+use draw::{Draw, hash, scramble};
+use length::Form;
+pub use length::Ruler;
+use weigh::weigh;
+
+/// Where facts are planted if the configuration does not say: from the start to the end, and again.
+const DEPTHS: u32 = 11;
 
 /// Prompts of one workload for one target, each different from all before it.
 #[derive(Debug)]
 pub struct Source {
     workload: Arc<Workload>,
-    next_seed: u64,
+    ruler: Arc<Mutex<Ruler>>,
+    random: u64,
+    step: u32,
+}
+
+/// Takes what a server reports of the prompts of one source.
+#[derive(Debug, Clone)]
+pub struct Learner {
+    workload: Arc<Workload>,
+    ruler: Arc<Mutex<Ruler>>,
 }
 
 impl Source {
     /// `origin` must differ between two runs, or the second would find the prompts of the first in a cache.
-    pub fn new(workload: &Arc<Workload>, origin: u64) -> Self {
-        Self { workload: Arc::clone(workload), next_seed: scramble(origin ^ hash(&workload.name)) }
+    pub fn new(workload: &Arc<Workload>, origin: u64, ruler: Ruler) -> Self {
+        Self {
+            workload: Arc::clone(workload),
+            ruler: Arc::new(Mutex::new(ruler)),
+            random: scramble(origin ^ hash(&workload.name)),
+            step: 0,
+        }
     }
 
     pub fn next_prompt(&mut self) -> Prompt {
-        let seed = self.next_seed;
-        self.next_seed = scramble(seed);
+        let (input_tokens, _) = self.workload.lengths_at(self.step);
+        let mut seed = Seed { random: self.random, step: self.step, size: 0 };
+        seed.size = lock(&self.ruler).size_for(input_tokens, form(&self.workload, seed));
+        self.random = scramble(self.random);
+        self.step = self.step.wrapping_add(1);
         prompt(&self.workload, seed)
+    }
+
+    pub fn learner(&self) -> Learner {
+        Learner { workload: Arc::clone(&self.workload), ruler: Arc::clone(&self.ruler) }
+    }
+}
+
+impl Learner {
+    /// The prompt of this seed had so many tokens.
+    pub fn learn(&self, seed: Seed, reported: u64) {
+        if self.workload.kind != Kind::File {
+            let (input_tokens, _) = self.workload.lengths_at(seed.step);
+            lock(&self.ruler).learn(input_tokens, form(&self.workload, seed), seed.size, reported);
+        }
+    }
+
+    pub fn ruler(&self) -> Ruler {
+        lock(&self.ruler).clone()
+    }
+
+    pub fn workload(&self) -> &Arc<Workload> {
+        &self.workload
+    }
+}
+
+/// What a text is written from.
+#[derive(Debug)]
+struct Sheet {
+    language: Language,
+    /// The same for all prompts of a workload: their words are drawn from it.
+    fixed: u64,
+    /// Of this prompt alone.
+    own: u64,
+    cache: Cache,
+    /// How long it is meant to be, in tokens.
+    wanted: u32,
+    /// How much is to be written, by our own count.
+    weight: f64,
+    output_tokens: u32,
+    depth: Depth,
+}
+
+/// What was written.
+#[derive(Debug)]
+struct Written {
+    turns: Vec<Turn>,
+    expect: Expect,
+    depth: Option<Depth>,
+}
+
+impl Written {
+    fn new(text: String, expect: Expect) -> Self {
+        Self { turns: vec![Turn::user(text)], expect, depth: None }
+    }
+}
+
+impl Sheet {
+    /// What the text before the question is drawn from: it may differ between prompts only where no cache is
+    /// wanted.
+    fn changing(&self) -> u64 {
+        match self.cache {
+            Cache::Cold => scramble(self.own),
+            Cache::Warm => scramble(self.fixed),
+        }
     }
 }
 
 /// The prompt that belongs to a seed.
-pub fn prompt(workload: &Workload, seed: u64) -> Prompt {
-    let text = match workload.cache {
-        // The nonce stands before everything: a prefix cache compares from the start.
-        Cache::Cold => {
-            let nonce = format!("[{seed:016x}]\n\n");
-            let body = body(workload, seed, seed, nonce.len());
-            nonce + &body
-        }
-        Cache::Warm => body(workload, hash(&workload.name), seed, 0),
-    };
-    let seed = crate::domain::Seed { random: seed, step: 0, size: 0 };
-    Prompt {
-        exact_output: workload.exact_output,
-        seed,
-        ..Prompt::of_user(text, workload.output_tokens.longest())
-    }
+pub fn prompt(workload: &Workload, seed: Seed) -> Prompt {
+    let (_, max_tokens) = workload.lengths_at(seed.step);
+    let Written { mut turns, expect, depth } = write(workload, seed);
+    dress(&mut turns, workload);
+    mark(&mut turns, workload.cache, seed.random);
+    Prompt { turns, max_tokens, exact_output: workload.exact_output, seed, expect, depth }
 }
 
-/// The text proper: what comes first is drawn from `prefix`, the end from `seed`.
-fn body(workload: &Workload, prefix: u64, seed: u64, used: usize) -> String {
-    let length = Length::of(workload.input_tokens.longest(), workload.language).less(used);
-    let mut writer = Writer::new(workload.language, prefix);
-    let mut ending = Writer::new(workload.language, seed);
+/// Which of the questions of its kind the prompt of a seed asks, whatever its size.
+fn form(workload: &Workload, seed: Seed) -> Form {
     match workload.kind {
-        Kind::Chat | Kind::File => chat::write(&mut writer, &mut ending, length),
-        Kind::Rag => rag::write(&mut writer, &mut ending, length),
-        Kind::Continuation => {
-            continuation::write(&mut writer, &mut ending, length, workload.output_tokens.longest())
-        }
+        Kind::Chat => chat::form(&sheet(workload, seed)),
+        Kind::Rag => rag::form(&sheet(workload, seed)),
+        Kind::Continuation | Kind::File => Form(0),
     }
 }
 
-/// A fixed, well-mixing step from one seed to the next (splitmix64's finaliser).
-fn scramble(seed: u64) -> u64 {
-    let mut z = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
+fn sheet(workload: &Workload, seed: Seed) -> Sheet {
+    let around = [&workload.system, &workload.template].into_iter().flatten().map(|text| weigh(text));
+    let (wanted, output_tokens) = workload.lengths_at(seed.step);
+    Sheet {
+        language: workload.language,
+        fixed: hash(&workload.name),
+        own: seed.random,
+        cache: workload.cache,
+        wanted,
+        weight: f64::from(seed.size) - around.sum::<f64>() - weigh(&nonce(seed.random)) - 1.0,
+        output_tokens,
+        depth: workload.depth.unwrap_or(Depth((seed.step % DEPTHS * 100 / (DEPTHS - 1)) as u8)),
+    }
 }
 
-/// FNV-1a: stable between versions, unlike the standard library's hasher.
-fn hash(name: &str) -> u64 {
-    name.bytes().fold(0xcbf2_9ce4_8422_2325, |h, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3))
+fn write(workload: &Workload, seed: Seed) -> Written {
+    let sheet = sheet(workload, seed);
+    match workload.kind {
+        Kind::Chat => chat::write(&sheet),
+        Kind::Rag => rag::write(&sheet),
+        Kind::Continuation => continuation::write(&sheet),
+        Kind::File => file::question(&workload.questions, seed.step),
+    }
+}
+
+/// Puts the template around the user's last words and the system's before everything.
+fn dress(turns: &mut Vec<Turn>, workload: &Workload) {
+    if let (Some(template), Some(last)) = (&workload.template, turns.last_mut()) {
+        last.text = template.replace(Workload::PLACE, &last.text);
+    }
+    if let Some(system) = &workload.system {
+        turns.retain(|turn| turn.role != Role::System);
+        turns.insert(0, Turn { role: Role::System, text: system.clone() });
+    }
+}
+
+/// A prefix cache compares from the start: what is to be cold begins with a number that never came before,
+/// what is to be warm ends with it. Digits cost the same number of tokens whatever they are.
+fn mark(turns: &mut [Turn], cache: Cache, random: u64) {
+    let nonce = nonce(random);
+    match (cache, turns) {
+        (Cache::Cold, [first, ..]) => first.text.insert_str(0, &format!("{nonce}\n")),
+        (Cache::Warm, [.., last]) => {
+            last.text.push('\n');
+            last.text.push_str(&nonce);
+        }
+        (_, []) => {}
+    }
+}
+
+fn nonce(random: u64) -> String {
+    format!("{:010}", Draw::new(random ^ hash("nonce")).number(0, 10_000_000_000))
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]
-mod tests {
-    use std::collections::HashSet;
-
-    use super::*;
-    use crate::domain::{Language, Timeouts};
-
-    fn workload(kind: Kind, language: Language, cache: Cache, input_tokens: u32) -> Arc<Workload> {
-        Arc::new(Workload {
-            name: "w".into(),
-            kind,
-            input_tokens: crate::domain::Lengths::one(input_tokens),
-            output_tokens: crate::domain::Lengths::one(64),
-            language,
-            cache,
-            system: None,
-            template: None,
-            depth: None,
-            questions: Vec::new(),
-            exact_output: false,
-            timeouts: Timeouts::default(),
-        })
-    }
-
-    fn each_kind(cache: Cache) -> impl Iterator<Item = Arc<Workload>> {
-        [Kind::Chat, Kind::Rag, Kind::Continuation].into_iter().flat_map(move |kind| {
-            [Language::En, Language::Zh].map(|language| workload(kind, language, cache, 400))
-        })
-    }
-
-    #[test]
-    fn prompts_differ_and_can_be_made_again() {
-        for workload in each_kind(Cache::Cold) {
-            let mut source = Source::new(&workload, 1);
-            let prompts: Vec<_> = (0..200).map(|_| source.next_prompt()).collect();
-            let texts: HashSet<_> = prompts.iter().map(|p| p.text()).collect();
-            assert_eq!(texts.len(), 200, "{workload:?}");
-            assert_eq!(prompt(&workload, prompts[7].seed.random), prompts[7]);
-        }
-    }
-
-    #[test]
-    fn two_runs_do_not_repeat_each_other() {
-        let workload = workload(Kind::Chat, Language::En, Cache::Cold, 60);
-        assert_ne!(Source::new(&workload, 1).next_prompt(), Source::new(&workload, 2).next_prompt());
-    }
-
-    #[test]
-    fn cold_prompts_share_no_beginning_and_warm_ones_most_of_it() {
-        let shared = |workload: &Arc<Workload>| {
-            let mut source = Source::new(workload, 1);
-            let (a, b) = (source.next_prompt().text().into_owned(), source.next_prompt().text().into_owned());
-            let same = a.chars().zip(b.chars()).take_while(|(a, b)| a == b).count();
-            same as f64 / a.chars().count() as f64
-        };
-        for workload in each_kind(Cache::Cold) {
-            assert!(shared(&workload) < 0.05, "{workload:?}");
-        }
-        for workload in each_kind(Cache::Warm) {
-            assert!(shared(&workload) > 0.6, "{workload:?}: {}", shared(&workload));
-        }
-    }
-
-    #[test]
-    fn length_follows_the_tokens_asked_for() {
-        for language in [Language::En, Language::Zh] {
-            for kind in [Kind::Chat, Kind::Rag, Kind::Continuation] {
-                for tokens in [200, 2000, 6000] {
-                    let workload = workload(kind, language, Cache::Cold, tokens);
-                    let chars = Source::new(&workload, 3).next_prompt().text().chars().count() as f64;
-                    let wanted = f64::from(tokens) * length::characters_per_token(language);
-                    assert!((chars / wanted - 1.0).abs() < 0.1, "{kind:?} {language:?} {tokens}: {chars}");
-                }
-            }
-        }
-    }
-}
+mod tests;

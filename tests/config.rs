@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use sloprobe::config::{self, Outside, Plan, Problems, SECTIONS};
-use sloprobe::domain::{Api, Cache, Connection, Engine, Kind};
+use sloprobe::domain::{Api, Cache, Connection, Engine, Expect, Kind, Role};
 
 /// Every secret that a test file spells out holds this word, and so does every secret found outside.
 const MARK: &str = "hunter2";
@@ -33,7 +33,11 @@ fn file(path: &Path) -> io::Result<String> {
 }
 
 fn parse(name: &str, text: &str) -> Result<Plan, Problems> {
-    config::parse(name, text, &Outside { env: &env, file: &file })
+    config::parse(
+        name,
+        text,
+        &Outside { env: &env, file: &file, text: &|_| Err(std::io::ErrorKind::NotFound.into()) },
+    )
 }
 
 fn root() -> &'static Path {
@@ -130,7 +134,9 @@ fn the_example_shows_every_key() {
         for key in section.known {
             let shown = match (section.heading, *key) {
                 ("the top level", key) => text.contains(&format!("[{key}]")),
-                ("a secret", key) => text.contains(&format!("{{ {key} = ")),
+                ("a secret" | "a price" | "a range of lengths", key) => {
+                    text.contains(&format!("{{ {key} = ")) || text.contains(&format!(", {key} = "))
+                }
                 ("[[workloads]]", "timeouts") => text.contains("[workloads.timeouts]"),
                 (_, key) => below.iter().any(|line| line.starts_with(&format!("{key} = "))),
             };
@@ -145,6 +151,8 @@ fn every_declared_key_is_read() {
         let above = match section.heading {
             "the top level" => "",
             "a secret" => "[[targets]]\n[targets.api_key]\n",
+            "a price" => "[[targets]]\n[targets.price]\n",
+            "a range of lengths" => "[[workloads]]\n[workloads.input_tokens]\n",
             "[workloads.timeouts]" => "[[workloads]]\n[workloads.timeouts]\n",
             heading => &format!("{heading}\n"),
         };
@@ -271,4 +279,59 @@ fn no_damage_makes_a_message_repeat_a_secret() {
             assert!(!said.contains(MARK), "{damaged}\n--- says:\n{said}");
         }
     }
+}
+
+fn with_questions(lines: &str) -> Result<Plan, Problems> {
+    let text = "[[targets]]\nname = 't'\nurl = 'http://h'\nmodel = 'm'\n\
+                [[workloads]]\nname = 'w'\nkind = 'file'\nprompts = 'q.jsonl'\n";
+    let none = |_: &Path| Err(std::io::ErrorKind::NotFound.into());
+    let questions = |_: &Path| Ok(lines.to_owned());
+    config::parse("x.toml", text, &Outside { env: &|_| None, file: &none, text: &questions })
+}
+
+#[test]
+fn questions_are_read_in_every_usual_form() {
+    let plan = with_questions(
+        "{\"question\": \"How far?\", \"expect\": \"42\"}\n\n\
+         {\"prompt\": \"Go on\", \"expect\": {\"regex\": \"(?i)yes|no\"}, \"id\": 7}\n\
+         {\"messages\": [{\"role\": \"system\", \"content\": \"Brief.\"}, {\"role\": \"user\", \"content\": \"Hi\"}]}\n\
+         {\"conversations\": [{\"from\": \"human\", \"value\": \"Hello\"}, {\"from\": \"gpt\", \"value\": \"Bye\"}]}\n",
+    )
+    .unwrap();
+    let questions = &plan.workloads[0].questions;
+    let texts: Vec<_> = questions.iter().map(|q| q.turns.last().unwrap().text.as_str()).collect();
+    assert_eq!(texts, ["How far?", "Go on", "Hi", "Hello"]);
+    assert_eq!(questions[0].expect, Expect::Text("42".into()));
+    assert!(matches!(&questions[1].expect, Expect::Pattern(pattern) if pattern.as_str() == "(?i)yes|no"));
+    assert_eq!(questions[2].turns[0].role, Role::System);
+    assert_eq!(questions[3].turns.len(), 1);
+    let list = with_questions("\u{feff}[{\"question\": \"a\"}, {\"question\": \"b\"}]").unwrap();
+    assert_eq!(list.workloads[0].questions.len(), 2);
+}
+
+#[test]
+fn every_bad_line_of_a_file_of_questions_is_told_with_its_number() {
+    let problems = with_questions(
+        "{\"question\": \"fine\"}\nnot json\n{\"question\": \"\"}\n{\"text\": \"a\"}\n\
+         {\"question\": \"a\", \"expect\": {\"regex\": \"(\"}}\n\
+         {\"messages\": [{\"role\": \"robot\", \"content\": \"a\"}]}\n{\"question\": \"a\", \"expect\": 42}\n\
+         {\"messages\": [{\"role\": \"assistant\", \"content\": \"a\"}]}\n",
+    )
+    .unwrap_err();
+    let said = problems.to_string();
+    for wanted in [
+        "x.toml:8: workloads[0].prompts: q.jsonl, line 2: expected ident (column 2)",
+        "line 3: the question is empty",
+        "line 4: there is neither messages nor",
+        "line 5: not a regex: unclosed group",
+        "line 6: the role \"robot\"",
+        "line 7: expect is text, or an object with a regex",
+        "line 8: no message is from the user",
+    ] {
+        assert!(said.contains(wanted), "{wanted:?} is not in\n{said}");
+    }
+    assert_eq!(problems.iter().count(), 7, "{said}");
+    assert!(with_questions("\n \n").unwrap_err().to_string().contains("the file asks nothing"));
+    let many = "x\n".repeat(30);
+    assert!(with_questions(&many).unwrap_err().to_string().contains("20 more bad lines"));
 }

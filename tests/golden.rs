@@ -116,7 +116,12 @@ fn plan() -> Plan {
     let text = fs::read_to_string(folder().join("sloprobe.toml")).expect("the configuration exists");
     let env = |_: &str| Some(KEY.to_owned());
     let file = |_: &std::path::Path| Err(std::io::ErrorKind::NotFound.into());
-    config::parse("sloprobe.toml", &text, &Outside { env: &env, file: &file }).expect("it is sound")
+    config::parse(
+        "sloprobe.toml",
+        &text,
+        &Outside { env: &env, file: &file, text: &|_| Err(std::io::ErrorKind::NotFound.into()) },
+    )
+    .expect("it is sound")
 }
 
 /// What a daemon exposes before its first probe, without the families of the process itself.

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use sloprobe::domain::{Channel, Failure, Report};
 use sloprobe::record::recent::Quantiles;
-use sloprobe::workload::Source;
+use sloprobe::workload::{Ruler, Source};
 use support::{FINISH, Prober, QUICK, ROLE, Server, Step, end, event, head, ms, plan, probe_script, text};
 
 /// The report of an answer that consists of these bytes and ends with the connection.
@@ -154,7 +154,7 @@ async fn a_line_of_more_than_64_kib_is_read() {
 #[test]
 fn the_nonce_of_a_cold_prompt_comes_first() {
     let plan = plan("http://127.0.0.1:9", "", QUICK);
-    let mut source = Source::new(&plan.targets[0].mix[0].workload, 1);
+    let mut source = Source::new(&plan.targets[0].mix[0].workload, 1, Ruler::default());
     let beginnings: HashSet<String> =
         (0..100).map(|_| source.next_prompt().text().chars().take(16).collect()).collect();
     assert_eq!(beginnings.len(), 100);

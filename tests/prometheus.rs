@@ -143,7 +143,12 @@ fn settings(engine: &str) -> String {
 
 fn plan(text: &str) -> Plan {
     let file = |_: &std::path::Path| Err(std::io::ErrorKind::NotFound.into());
-    parse("sloprobe.toml", text, &Outside { env: &|_| None, file: &file }).expect("the settings are sound")
+    parse(
+        "sloprobe.toml",
+        text,
+        &Outside { env: &|_| None, file: &file, text: &|_| Err(std::io::ErrorKind::NotFound.into()) },
+    )
+    .expect("the settings are sound")
 }
 
 async fn daemon(settings: &str) -> (Daemon, TempDir) {

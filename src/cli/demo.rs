@@ -115,7 +115,11 @@ async fn engine(profile: Profile) -> Result<Handle> {
 fn plan(engines: &[Handle; 2]) -> Result<Plan> {
     let [steady, fast] = engines.each_ref().map(Handle::base_url);
     let text = include_str!("demo/demo.toml").replace("{steady}", &steady).replace("{fast}", &fast);
-    let outside = Outside { env: &|_| None, file: &|_| Err(std::io::ErrorKind::NotFound.into()) };
+    let outside = Outside {
+        env: &|_| None,
+        file: &|_| Err(std::io::ErrorKind::NotFound.into()),
+        text: &|_| Err(std::io::ErrorKind::NotFound.into()),
+    };
     Ok(config::parse("demo.toml", &text, &outside)?)
 }
 

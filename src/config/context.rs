@@ -7,11 +7,16 @@ use std::path::Path;
 /// A key is shorter; a whole disk image named by mistake is not read into memory.
 const MAX_SECRET_BYTES: u64 = 64 * 1024;
 
+/// All of it is kept in memory.
+const MAX_PROMPTS_BYTES: u64 = 64 * 1024 * 1024;
+
 /// The environment and the files of secrets, passed in so that tests need neither.
 #[derive(Clone, Copy)]
 pub struct Outside<'a> {
     pub env: &'a dyn Fn(&str) -> Option<String>,
     pub file: &'a dyn Fn(&Path) -> io::Result<String>,
+    /// Files of prompts, which are no secret and longer.
+    pub text: &'a dyn Fn(&Path) -> io::Result<String>,
 }
 
 impl fmt::Debug for Outside<'_> {
@@ -21,7 +26,15 @@ impl fmt::Debug for Outside<'_> {
 }
 
 pub(super) fn read_secret(path: &Path) -> io::Result<String> {
-    let bytes = super::read_at_most(path, MAX_SECRET_BYTES)?;
+    read(path, MAX_SECRET_BYTES)
+}
+
+pub(super) fn read_prompts(path: &Path) -> io::Result<String> {
+    read(path, MAX_PROMPTS_BYTES)
+}
+
+fn read(path: &Path, limit: u64) -> io::Result<String> {
+    let bytes = super::read_at_most(path, limit)?;
     String::from_utf8(bytes).map_err(|_| io::ErrorKind::InvalidData.into())
 }
 

@@ -14,7 +14,7 @@ pub(super) const ROOT: Keys =
     Keys { heading: "the top level", known: &["daemon", "limits", "targets", "workloads"], later: &["slos"] };
 
 pub(super) const DAEMON: Keys =
-    Keys { heading: "[daemon]", known: &["listen"], later: &["history", "web_config"] };
+    Keys { heading: "[daemon]", known: &["listen", "state"], later: &["history", "web_config"] };
 
 pub(super) const LIMITS: Keys =
     Keys { heading: "[limits]", known: &["in_flight", "tokens_per_hour"], later: &[] };
@@ -36,9 +36,12 @@ pub(super) const TARGET: Keys = Keys {
         "mix",
         "in_flight",
         "tokens_per_hour",
+        "price",
     ],
     later: &[],
 };
+
+pub(super) const PRICE: Keys = Keys { heading: "a price", known: &["input", "output"], later: &[] };
 
 pub(super) const SECRET: Keys = Keys { heading: "a secret", known: &["env", "file"], later: &[] };
 
@@ -52,10 +55,16 @@ pub(super) const WORKLOAD: Keys = Keys {
         "language",
         "cache",
         "exact_output",
+        "system",
+        "template",
+        "depth",
+        "prompts",
         "timeouts",
     ],
     later: &[],
 };
+
+pub(super) const RANGE: Keys = Keys { heading: "a range of lengths", known: &["from", "to"], later: &[] };
 
 pub(super) const TIMEOUTS: Keys = Keys {
     heading: "[workloads.timeouts]",
@@ -64,7 +73,8 @@ pub(super) const TIMEOUTS: Keys = Keys {
 };
 
 /// All of them, for whoever wants to show or test every key.
-pub const SECTIONS: [&Keys; 7] = [&ROOT, &DAEMON, &LIMITS, &TARGET, &SECRET, &WORKLOAD, &TIMEOUTS];
+pub const SECTIONS: [&Keys; 9] =
+    [&ROOT, &DAEMON, &LIMITS, &TARGET, &SECRET, &PRICE, &WORKLOAD, &RANGE, &TIMEOUTS];
 
 /// The candidate that `word` was probably meant to be.
 pub(super) fn nearest<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {

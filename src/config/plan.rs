@@ -1,6 +1,7 @@
 //! What the daemon is to do, in domain types: everything checked, nothing left to guess.
 
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::context::Outside;
@@ -22,19 +23,35 @@ pub struct Plan {
     pub limits: Limits,
     pub targets: Vec<Arc<Target>>,
     pub workloads: Vec<Arc<Workload>>,
+    /// Where what was learned is kept between two runs.
+    pub state: Option<PathBuf>,
+}
+
+/// `[daemon]`.
+struct Daemon {
+    listen: SocketAddr,
+    state: Option<PathBuf>,
 }
 
 /// Everything is read before the first `?`, so that every problem is found.
 pub(super) fn read(root: &Table<'_>, outside: &Outside<'_>) -> Option<Plan> {
-    let listen = root.or("daemon", DEFAULT_LISTEN, |node| {
-        node.table(&keys::DAEMON)?.or("listen", DEFAULT_LISTEN, |node| value::listen(&node))
-    });
+    let daemon = Daemon { listen: DEFAULT_LISTEN, state: None };
+    let daemon = root.or("daemon", daemon, |node| read_daemon(&node.table(&keys::DAEMON)?));
     let limits = root.or("limits", Limits { in_flight: DEFAULT_IN_FLIGHT, tokens_per_hour: None }, |node| {
         read_limits(&node.table(&keys::LIMITS)?)
     });
-    let workloads = Workloads::read(root);
+    let workloads = Workloads::read(root, outside);
     let targets = target::read_all(root, limits, &workloads, outside);
-    Some(Plan { listen: listen?, limits: limits?, targets: targets?, workloads: workloads.complete()? })
+    let (limits, targets, workloads) = (limits?, targets?, workloads.complete()?);
+    let Daemon { listen, state } = daemon?;
+    Some(Plan { listen, limits, targets, workloads, state })
+}
+
+fn read_daemon(table: &Table<'_>) -> Option<Daemon> {
+    let listen = table.or("listen", DEFAULT_LISTEN, |node| value::listen(&node));
+    let state =
+        table.or("state", None, |node| value::line(&node, "sloprobe.state").map(PathBuf::from).map(Some));
+    Some(Daemon { listen: listen?, state: state? })
 }
 
 fn read_limits(table: &Table<'_>) -> Option<Limits> {

@@ -140,6 +140,18 @@ impl<'a> Node<'a> {
         self.value.as_str()
     }
 
+    /// The items of a list, when it is one; otherwise `None` without a note.
+    pub(super) fn items(&self) -> Option<Vec<Node<'a>>> {
+        let DeValue::Array(items) = self.value else { return None };
+        let nodes = items.iter().enumerate().map(|(index, item)| Node {
+            value: item.get_ref(),
+            key: self.key,
+            place: Place { path: format!("{}[{index}]", self.place.path), at: item.span().start },
+            notes: self.notes,
+        });
+        Some(nodes.collect())
+    }
+
     pub(super) fn is_table(&self) -> bool {
         self.value.is_table()
     }
@@ -159,7 +171,15 @@ impl<'a> Node<'a> {
     where
         T: TryFrom<i128> + PartialOrd + Display,
     {
-        let remedy = format!("write a whole number from {} to {}", range.start(), grouped(range.end()));
+        self.whole_or(range, "")
+    }
+
+    /// As `whole`; `or` tells what else may be written.
+    pub(super) fn whole_or<T>(&self, range: RangeInclusive<T>, or: &str) -> Option<T>
+    where
+        T: TryFrom<i128> + PartialOrd + Display,
+    {
+        let remedy = format!("write a whole number from {} to {}{or}", range.start(), grouped(range.end()));
         let DeValue::Integer(integer) = self.value else {
             return self.wrong_type("a whole number", remedy);
         };
@@ -169,6 +189,18 @@ impl<'a> Node<'a> {
         let shown = Some(integer.to_string()).filter(|digits| digits.len() <= 24);
         let shown = shown.as_deref().unwrap_or("this number");
         fits.or_else(|| self.refuse(format!("{shown} is out of range"), remedy))
+    }
+
+    /// A number that may have a fraction, not below 0.
+    pub(super) fn amount(&self, example: f64) -> Option<f64> {
+        let remedy = format!("write a number from 0 to 1_000_000, such as {example}");
+        let number = match self.value {
+            DeValue::Integer(integer) => number(integer).map(|number| number as f64),
+            DeValue::Float(float) => float.as_str().replace('_', "").parse().ok(),
+            _ => return self.wrong_type("a number", remedy),
+        };
+        let fits = number.filter(|number| (0.0..=1e6).contains(number));
+        fits.or_else(|| self.refuse("out of range", remedy))
     }
 
     /// A word of a closed list.

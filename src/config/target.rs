@@ -13,7 +13,7 @@ use super::problem::{any_of, grouped, quote};
 use super::reader::{Node, Table};
 use super::workload::{Entry, Names, Workloads};
 use super::{secret, value};
-use crate::domain::{Api, Connection, Engine, Limits, Rate, Share, Target};
+use crate::domain::{Api, Connection, Engine, Limits, Price, Rate, Share, Target};
 
 const DEFAULT_RATE: Rate = Rate { interval: Duration::from_secs(10) };
 const DEFAULT_IN_FLIGHT: usize = 16;
@@ -84,6 +84,7 @@ fn read_one<'a>(
     let most = limits.and_then(|limits| limits.tokens_per_hour);
     let tokens_per_hour =
         table.or("tokens_per_hour", None, |node| part(&node, 1..=MAX_TOKENS_PER_HOUR, most).map(Some));
+    let price = table.or("price", None, |node| read_price(&node.table(&keys::PRICE)?).map(Some));
     Some(Target {
         name: name?.into(),
         url: url?,
@@ -99,7 +100,15 @@ fn read_one<'a>(
         mix: mix?,
         in_flight: in_flight?,
         tokens_per_hour: tokens_per_hour?,
+        price: price?,
     })
+}
+
+/// Of a million tokens each.
+fn read_price(table: &Table<'_>) -> Option<Price> {
+    let input = table.or("input", 0.0, |node| node.amount(0.27));
+    let output = table.or("output", 0.0, |node| node.amount(1.1));
+    Some(Price { input: input?, output: output? })
 }
 
 fn read_labels(node: &Node<'_>) -> Option<BTreeMap<String, String>> {

@@ -12,6 +12,7 @@ use crate::domain::Rate;
 
 const MAX_NAME_CHARS: usize = 64;
 const MAX_TEXT_CHARS: usize = 256;
+const MAX_PASSAGE_BYTES: usize = 64 * 1024;
 
 /// Faster is a load test; slower sees nothing in time.
 const FASTEST: Duration = Duration::from_millis(20);
@@ -32,6 +33,18 @@ pub(super) fn name<'a>(node: &Node<'a>) -> Option<&'a str> {
 /// Text that is shown or sent, in one line of bounded length.
 pub(super) fn line<'a>(node: &Node<'a>, example: &str) -> Option<&'a str> {
     bounded(node, example, MAX_TEXT_CHARS)
+}
+
+/// Text of several lines that is sent to the model.
+pub(super) fn passage<'a>(node: &Node<'a>, example: &str) -> Option<&'a str> {
+    let text = node.text(example)?;
+    if text.trim().is_empty() {
+        node.refuse("empty", format!("write some text, such as {example:?}, or remove it"))
+    } else if text.len() > MAX_PASSAGE_BYTES {
+        node.refuse(format!("longer than {MAX_PASSAGE_BYTES} bytes"), "write less")
+    } else {
+        Some(text)
+    }
 }
 
 fn bounded<'a>(node: &Node<'a>, example: &str, max_chars: usize) -> Option<&'a str> {

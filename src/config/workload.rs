@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::reader::Table;
-use super::{keys, timeouts, value};
-use crate::domain::{Cache, Kind, Language, Lengths, Workload};
+use super::context::Outside;
+use super::reader::{Node, Table};
+use super::{keys, lengths, questions, timeouts, value};
+use crate::domain::{Cache, Depth, Kind, Language, Lengths, Question, Workload};
 
 const MAX_INPUT_TOKENS: u32 = 2_000_000;
 const MAX_OUTPUT_TOKENS: u32 = 100_000;
@@ -28,13 +29,13 @@ pub(super) struct Entry {
 }
 
 impl Workloads {
-    pub(super) fn read(root: &Table<'_>) -> Self {
+    pub(super) fn read(root: &Table<'_>, outside: &Outside<'_>) -> Self {
         let Some(node) = root.get("workloads") else {
             return Self { entries: USUAL.map(|(name, kind, weight)| usual(name, kind, weight)).into() };
         };
         let tables = node.tables(&keys::WORKLOAD).unwrap_or_default();
         let mut names = Names::default();
-        Self { entries: tables.iter().map(|table| read_entry(table.as_ref(), &mut names)).collect() }
+        Self { entries: tables.iter().map(|table| read_entry(table.as_ref(), &mut names, outside)).collect() }
     }
 
     /// All of them, or `None` when one is wrong.
@@ -89,35 +90,96 @@ fn usual_lengths(kind: Kind) -> (u32, u32) {
     }
 }
 
-fn read_entry<'a>(table: Option<&Table<'a>>, names: &mut Names<'a>) -> Entry {
+fn read_entry<'a>(table: Option<&Table<'a>>, names: &mut Names<'a>, outside: &Outside<'_>) -> Entry {
     let name = table.and_then(|table| table.get("name")?.as_text().map(str::to_owned));
-    Entry { name, weight: 1, workload: table.and_then(|table| read_one(table, names)).map(Arc::new) }
+    let workload = table.and_then(|table| read_one(table, names, outside));
+    Entry { name, weight: 1, workload: workload.map(Arc::new) }
 }
 
-fn read_one<'a>(table: &Table<'a>, names: &mut Names<'a>) -> Option<Workload> {
+fn read_one<'a>(table: &Table<'a>, names: &mut Names<'a>, outside: &Outside<'_>) -> Option<Workload> {
     let name = names.read(table);
     let kind = table.need("kind", "write kind = \"chat\", \"rag\", \"continuation\" or \"file\"");
     let kind = kind.and_then(|node| node.one_of(&Kind::NAMES));
     let (input, output) = usual_lengths(kind.unwrap_or(Kind::Chat));
-    let input_tokens = table.or("input_tokens", input, |node| node.whole(1..=MAX_INPUT_TOKENS));
-    let output_tokens = table.or("output_tokens", output, |node| node.whole(1..=MAX_OUTPUT_TOKENS));
+    let questions = read_questions(table, kind, outside);
+    let input_tokens = read_input(table, kind, input, questions.as_deref());
+    let output_tokens =
+        table.or("output_tokens", Lengths::one(output), |node| lengths::read(&node, 1..=MAX_OUTPUT_TOKENS));
     let language = table.or("language", Language::En, |node| node.one_of(&Language::NAMES));
     let cache = table.or("cache", Cache::Cold, |node| node.one_of(&Cache::NAMES));
     let exact_output = table.or("exact_output", false, |node| node.flag());
-    let lengths = (input_tokens.unwrap_or(input), output_tokens.unwrap_or(output));
-    let timeouts = timeouts::read(table.get("timeouts"), lengths.0, lengths.1);
+    let system = table.or("system", None, |node| value::passage(&node, "Be brief.").map(Some));
+    let template = table.or("template", None, |node| read_template(&node).map(Some));
+    let depth = table.or("depth", None, |node| read_depth(&node, kind).map(Some));
+    let longest = |lengths: &Option<Lengths>, usual| lengths.as_ref().map_or(usual, Lengths::longest);
+    let timeouts = table.get("timeouts");
+    let timeouts = timeouts::read(timeouts, longest(&input_tokens, input), longest(&output_tokens, output));
     Some(Workload {
         name: name?.into(),
         kind: kind?,
-        input_tokens: Lengths::one(input_tokens?),
-        output_tokens: Lengths::one(output_tokens?),
+        input_tokens: input_tokens?,
+        output_tokens: output_tokens?,
         language: language?,
         cache: cache?,
-        system: None,
-        template: None,
-        depth: None,
-        questions: Vec::new(),
         exact_output: exact_output?,
+        system: system?.map(str::to_owned),
+        template: template?,
+        depth: depth?,
+        questions: questions?,
         timeouts: timeouts?,
     })
+}
+
+fn read_questions(table: &Table<'_>, kind: Option<Kind>, outside: &Outside<'_>) -> Option<Vec<Question>> {
+    match (table.get("prompts"), kind) {
+        (None, Some(Kind::File)) => {
+            table.need("prompts", "name the file, such as prompts = \"questions.jsonl\"")?;
+            None
+        }
+        (None, _) => Some(Vec::new()),
+        (Some(node), Some(Kind::File) | None) => questions::read(&node, outside),
+        (Some(node), _) => node.refuse("only for kind = \"file\"", "remove it, or write kind = \"file\""),
+    }
+}
+
+/// A file's questions have the lengths that they have; they are counted roughly, for what they will cost.
+fn read_input(
+    table: &Table<'_>,
+    kind: Option<Kind>,
+    usual: u32,
+    questions: Option<&[Question]>,
+) -> Option<Lengths> {
+    let given = table.get("input_tokens");
+    match (given, kind) {
+        (Some(node), Some(Kind::File)) => {
+            node.refuse("the questions of a file have lengths of their own", "remove it")
+        }
+        (Some(node), _) => lengths::read(&node, 1..=MAX_INPUT_TOKENS),
+        (None, Some(Kind::File)) => Lengths::list(questions?.iter().map(rough_tokens).collect()),
+        (None, _) => Some(Lengths::one(usual)),
+    }
+}
+
+fn rough_tokens(question: &Question) -> u32 {
+    let bytes: usize = question.turns.iter().map(|turn| turn.text.len()).sum();
+    u32::try_from(bytes / 4 + 10).unwrap_or(MAX_INPUT_TOKENS)
+}
+
+fn read_template(node: &Node<'_>) -> Option<String> {
+    let text = value::passage(node, "Question: {prompt}\nAnswer:")?;
+    if text.matches(Workload::PLACE).count() == 1 {
+        return Some(text.to_owned());
+    }
+    node.refuse(
+        format!("{} stands in it {} times", Workload::PLACE, text.matches(Workload::PLACE).count()),
+        format!("write {} once, where the question goes", Workload::PLACE),
+    )
+}
+
+fn read_depth(node: &Node<'_>, kind: Option<Kind>) -> Option<Depth> {
+    let depth = node.whole(0..=100)?;
+    match kind {
+        Some(Kind::Rag) | None => Some(Depth(depth)),
+        _ => node.refuse("only for kind = \"rag\"", "remove it"),
+    }
 }

@@ -41,6 +41,7 @@ pub(crate) fn target(name: &str, workloads: &[&str]) -> Arc<Target> {
         mix: workloads.iter().map(|name| Share { workload: workload(name), weight: 1 }).collect(),
         in_flight: 16,
         tokens_per_hour: None,
+        price: None,
     })
 }
 

@@ -29,6 +29,14 @@ pub struct Target {
     pub mix: Vec<Share>,
     pub in_flight: usize,
     pub tokens_per_hour: Option<u64>,
+    pub price: Option<Price>,
+}
+
+/// What a million tokens cost, in whatever currency the reader thinks of.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Price {
+    pub input: f64,
+    pub output: f64,
 }
 
 /// Bounds for all targets together; a target may set its own, lower.

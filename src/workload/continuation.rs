@@ -1,22 +1,26 @@
 //! `continuation`: a passage, and the request to go on with it at some length.
 
-use super::length::{Length, characters_per_token};
-use super::prose::Writer;
-use crate::domain::Language;
+use super::draw::{Draw, scramble};
+use super::prose::{between, reordered, sentences};
+use super::weigh::weigh;
+use super::{Sheet, Written};
+use crate::domain::{Expect, Language};
 
-pub(super) fn write(writer: &mut Writer, ending: &mut Writer, length: Length, output_tokens: u32) -> String {
-    let chapter = ending.number(100, 999);
-    let request = match ending.language() {
+pub(super) fn write(sheet: &Sheet) -> Written {
+    let (length, request) = match sheet.language {
         // An English word takes about four tokens in three.
         Language::En => {
-            let words = output_tokens * 3 / 4;
-            format!("\n\nThis is the opening of story {chapter}. Continue it for about {words} words.")
+            let words = (sheet.output_tokens * 3 / 4).max(1);
+            (words, format!("Go on with this story for about {words} words."))
         }
+        // Two tokens make about three characters; punctuation, which is not counted, needs some.
         Language::Zh => {
-            let characters = f64::from(output_tokens) * characters_per_token(Language::Zh);
-            format!("\n\n以上是第{chapter}篇故事的开头。请接着写下去,大约{characters:.0}字。")
+            let characters = (sheet.output_tokens * 5 / 4).max(1);
+            (characters, format!("请把这个故事接着写下去,大约{characters}字。"))
         }
     };
-    let room = length.less(request.chars().count()).characters();
-    writer.sentences(room) + &request
+    let story = sentences(sheet.fixed, sheet.language, sheet.weight - weigh(&request) - 2.0);
+    let story = reordered(story, &mut Draw::new(scramble(sheet.changing())));
+    let text = format!("{}\n\n{request}", story.join(between(sheet.language)));
+    Written::new(text, Expect::Length(length))
 }

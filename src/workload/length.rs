@@ -1,29 +1,230 @@
-//! Tokens wanted, as characters to write.
+//! From tokens wanted to text to write, without a tokenizer: learned from what servers report.
+//!
+//! A prompt is written to a size by our own count ([`super::weigh`]). What a server counts is close to a
+//! straight line of it: the chat template's own tokens, plus so many tokens for each unit of size. All
+//! prompts of a workload are made of the same words in another order, but for the question at their end. So what
+//! one of them cost, the next with the same question will cost within a token or two: each report moves the
+//! size of its length, and what is known of its question, to where they belong; wholly at first, then by a
+//! part, so that chance is not chased.
 
-use crate::domain::Language;
+use std::collections::BTreeMap;
 
-/// Characters still to be written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Length(usize);
+use serde::{Deserialize, Serialize};
 
-/// What the tokenizers of today's large models make of ordinary prose, about.
-pub(super) fn characters_per_token(language: Language) -> f64 {
-    match language {
-        Language::En => 4.6,
-        Language::Zh => 1.6,
+/// The tokens of a usual chat template, as long as nothing is known.
+const TEMPLATE: f64 = 12.0;
+
+/// Reports of a length that move its size wholly.
+const EAGER: u32 = 2;
+/// The parts by which later ones move it, and what is known of a form.
+const PATIENT: f64 = 0.1;
+const PATIENT_OF_FORM: f64 = 0.2;
+/// An error so large is no chance: another tokenizer or template is at work.
+const UPHEAVAL: f64 = 0.12;
+
+/// Whatever a server reports, a prompt is never longer by our count than this many times what is wanted. The
+/// leanest tokenizers of today need 1.4; a server that counts nothing must not be sent a book.
+const MOST: f64 = 2.0;
+const LEAST: f64 = 0.05;
+
+/// Which of its few questions a prompt asks: each has words of its own, hence a cost of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(super) struct Form(pub(super) u8);
+
+/// What has been learned of one target and workload.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct Ruler {
+    /// By the length that is wanted.
+    points: BTreeMap<u32, Point>,
+    /// By how many tokens the prompts of a form are longer than the others.
+    forms: BTreeMap<Form, f64>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+struct Point {
+    size: f64,
+    /// Reports so far.
+    seen: u32,
+}
+
+/// Tokens are `template + size * slope`.
+#[derive(Debug, Clone, Copy)]
+struct Line {
+    template: f64,
+    slope: f64,
+}
+
+impl Ruler {
+    /// How large a prompt is to be written so that the server counts as many tokens as wanted.
+    pub(super) fn size_for(&self, wanted: u32, form: Form) -> u32 {
+        let line = self.line();
+        let usual = match self.points.get(&wanted) {
+            Some(point) => point.size,
+            None => line.size_of(f64::from(wanted)),
+        };
+        let more = self.forms.get(&form).copied().unwrap_or_default();
+        bounded(wanted, usual - more / line.slope).round() as u32
+    }
+
+    /// A prompt of this size, written for a length, was counted by the server.
+    pub(super) fn learn(&mut self, wanted: u32, form: Form, size: u32, reported: u64) {
+        if reported == 0 || wanted == 0 || size == 0 {
+            return;
+        }
+        let (goal, size, reported) = (f64::from(wanted), f64::from(size), reported as f64);
+        let slope = self.line_through(size, reported).slope;
+        let more = self.forms.get(&form).copied();
+        // The size with which a prompt of no form in particular would have met its length.
+        let better = bounded(wanted, size + (goal - reported + more.unwrap_or_default()) / slope);
+        let point = self.points.entry(wanted).or_insert(Point { size, seen: 0 });
+        // A form that comes for the first time may well cost so much more.
+        if (reported / goal - 1.0).abs() > UPHEAVAL && more.is_some() {
+            point.seen = 0;
+            self.forms.clear();
+        }
+        let surplus = (point.size - better) * slope;
+        // Of several that were under way together, only the first tells anything new.
+        let is_news = (point.size - more.unwrap_or_default() / slope - size).abs() < 2.0;
+        if point.seen < EAGER {
+            point.size = better;
+        } else if let Some(more) = more {
+            point.size += PATIENT * (better - point.size);
+            self.forms.insert(form, more + PATIENT_OF_FORM * surplus);
+        } else {
+            self.forms.insert(form, surplus);
+        }
+        if is_news {
+            point.seen = point.seen.saturating_add(1);
+        }
+    }
+
+    /// The line through what is known: each point lies where its length was met.
+    fn line(&self) -> Line {
+        let known: Vec<(f64, f64)> =
+            self.points.iter().map(|(wanted, point)| (point.size, f64::from(*wanted))).collect();
+        match known.as_slice() {
+            [] => Line { template: TEMPLATE, slope: 1.0 },
+            [(size, tokens)] => Line::through(*size, *tokens),
+            [(size, tokens), .., (larger, more)] => {
+                let slope = (more - tokens) / (larger - size);
+                let template = tokens - size * slope;
+                // Chance in two points that lie close together makes nonsense of a line.
+                if slope.is_finite() && slope > 0.0 && (0.0..=0.9 * tokens).contains(&template) {
+                    Line { template, slope }
+                } else {
+                    Line::through(*larger, *more)
+                }
+            }
+        }
+    }
+
+    /// As steep as what is known says, or as a first report says.
+    fn line_through(&self, size: f64, reported: f64) -> Line {
+        if self.points.len() >= 2 { self.line() } else { Line::through(size, reported) }
     }
 }
 
-impl Length {
-    pub(super) fn of(tokens: u32, language: Language) -> Self {
-        Self((f64::from(tokens) * characters_per_token(language)).round() as usize)
+impl Line {
+    /// With the usual template.
+    fn through(size: f64, tokens: f64) -> Self {
+        let template = TEMPLATE.min(tokens / 2.0);
+        Self { template, slope: ((tokens - template) / size.max(1.0)).max(0.05) }
     }
 
-    pub(super) fn less(self, characters: usize) -> Self {
-        Self(self.0.saturating_sub(characters))
+    fn size_of(self, tokens: f64) -> f64 {
+        (tokens - self.template) / self.slope
+    }
+}
+
+fn bounded(wanted: u32, size: f64) -> f64 {
+    size.clamp(LEAST * f64::from(wanted), MOST * f64::from(wanted)).max(1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FORM: Form = Form(0);
+
+    /// Probes a server that counts `template + slope * size`, and a little more or less by chance.
+    fn probe(ruler: &mut Ruler, wanted: u32, server: impl Fn(f64) -> f64, probes: u32) -> Vec<f64> {
+        (0..probes)
+            .map(|_| {
+                let size = ruler.size_for(wanted, FORM);
+                let reported = server(f64::from(size)).round();
+                ruler.learn(wanted, FORM, size, reported as u64);
+                reported / f64::from(wanted) - 1.0
+            })
+            .collect()
     }
 
-    pub(super) fn characters(self) -> usize {
-        self.0
+    #[test]
+    fn lengths_are_met_after_three_reports_whatever_the_tokenizer() {
+        for (template, slope) in [(0.0, 1.0), (9.0, 0.75), (35.0, 1.1), (20.0, 2.0), (12.0, 4.0)] {
+            for wanted in [100, 500, 2000, 8000] {
+                let errors = probe(&mut Ruler::default(), wanted, |size| template + slope * size, 8);
+                assert!(
+                    errors[3..].iter().all(|error| error.abs() < 0.03),
+                    "{template} {slope} {wanted}: {errors:?}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn what_was_learned_of_some_lengths_holds_for_others() {
+        let mut ruler = Ruler::default();
+        let server = |size: f64| 30.0 + 1.6 * size;
+        probe(&mut ruler, 100, server, 3);
+        probe(&mut ruler, 4000, server, 3);
+        let errors = probe(&mut ruler, 1000, server, 1);
+        assert!(errors[0].abs() < 0.02, "{errors:?}");
+    }
+
+    #[test]
+    fn another_tokenizer_is_learned_at_once() {
+        let mut ruler = Ruler::default();
+        probe(&mut ruler, 1000, |size| 12.0 + size, 50);
+        let errors = probe(&mut ruler, 1000, |size| 30.0 + 1.5 * size, 5);
+        assert!(errors[0] > 0.3 && errors[3..].iter().all(|error| error.abs() < 0.03), "{errors:?}");
+    }
+
+    #[test]
+    fn what_a_form_costs_more_is_learned_from_its_first_prompt_on() {
+        let mut ruler = Ruler::default();
+        let more = [0.0, 9.0, -7.0, 4.0];
+        let mut errors = Vec::new();
+        for round in 0..24_u8 {
+            let form = Form(round % 4);
+            let size = ruler.size_for(100, form);
+            let reported = 20.0 + 1.3 * f64::from(size) + more[usize::from(form.0)];
+            ruler.learn(100, form, size, reported.round() as u64);
+            errors.push(reported.round() - 100.0);
+        }
+        assert!(errors[8..].iter().all(|error| error.abs() <= 3.0), "{errors:?}");
+        assert!(errors[16..].iter().all(|error| error.abs() <= 2.0), "{errors:?}");
+    }
+
+    #[test]
+    fn chance_is_not_chased() {
+        let mut ruler = Ruler::default();
+        probe(&mut ruler, 100, |size| 12.0 + size, 10);
+        let before = ruler.size_for(100, FORM);
+        ruler.learn(100, FORM, before, 104);
+        assert!(before.abs_diff(ruler.size_for(100, FORM)) <= 1);
+    }
+
+    #[test]
+    fn a_server_that_counts_wrongly_is_not_sent_a_book() {
+        for reported in [0, 1, 5] {
+            let mut ruler = Ruler::default();
+            let errors = probe(&mut ruler, 1000, |_| f64::from(reported), 100);
+            assert_eq!(errors.len(), 100);
+            assert!(ruler.size_for(1000, FORM) <= 2000);
+        }
+        let mut ruler = Ruler::default();
+        probe(&mut ruler, 1000, |_| 1e18, 100);
+        assert!(ruler.size_for(1000, FORM) >= 50);
     }
 }

@@ -166,7 +166,11 @@ pub fn plan(url: &str, more: &str, timeouts: &str) -> Plan {
          [workloads.timeouts]\n{timeouts}\n"
     );
     let env = |name: &str| (name == "TEST_KEY").then(|| "sk-very-secret".to_owned());
-    let outside = Outside { env: &env, file: &|_| Err(io::Error::other("tests read no secret files")) };
+    let outside = Outside {
+        env: &env,
+        file: &|_| Err(io::Error::other("tests read no secret files")),
+        text: &|_| Err(std::io::ErrorKind::NotFound.into()),
+    };
     config::parse("test.toml", &file, &outside).expect("the configuration of a test is sound")
 }
 
