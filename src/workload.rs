@@ -20,6 +20,10 @@ use weigh::weigh;
 /// Where facts are planted if the configuration does not say: from the start to the end, and again.
 const DEPTHS: u32 = 11;
 
+/// A prompt of less weight is written in few words. What is asked for with 100 tokens is below, whatever the
+/// tokenizer, and what is asked for with 150 is above with those that know the language.
+const SHORT: f64 = 105.0;
+
 /// Prompts of one workload for one target, each different from all before it.
 #[derive(Debug)]
 pub struct Source {
@@ -111,6 +115,11 @@ impl Written {
 }
 
 impl Sheet {
+    /// There is room for few words.
+    fn is_short(&self) -> bool {
+        self.weight < SHORT
+    }
+
     /// What the text before the question is drawn from: it may differ between prompts only where no cache is
     /// wanted.
     fn changing(&self) -> u64 {

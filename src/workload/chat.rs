@@ -10,10 +10,9 @@ use super::{Sheet, Written};
 use crate::domain::Language;
 use question::{Asked, ask};
 
-/// Entries of the list, in a prompt of at least so many tokens.
+/// Entries of the list, in a long and in a short prompt.
 const MANY: usize = 5;
 const FEW: usize = 3;
-const ROOMY: u32 = 150;
 
 /// One line of the list.
 #[derive(Debug, Clone, Copy)]
@@ -31,7 +30,7 @@ struct Thing {
 }
 
 pub(super) fn write(sheet: &Sheet) -> Written {
-    let entries = if sheet.wanted < ROOMY { FEW } else { MANY };
+    let entries = if sheet.is_short() { FEW } else { MANY };
     Frame::new(sheet, entries).filled(sheet)
 }
 
@@ -109,7 +108,7 @@ fn list_text(list: &[Entry], language: Language) -> String {
 
 /// So that the answer is found, and is long enough to measure its pace; in few words where few are wanted.
 pub(super) fn explanation(sheet: &Sheet) -> &'static str {
-    match (sheet.language, sheet.wanted < ROOMY) {
+    match (sheet.language, sheet.is_short()) {
         (Language::En, false) => " Start with \"Answer:\", then explain in two sentences.",
         (Language::En, true) => " Explain briefly.",
         (Language::Zh, false) => "请先写“答案:”,再用两句话说明。",

@@ -8,6 +8,7 @@
 //! part, so that chance is not chased.
 
 use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
 
@@ -19,6 +20,10 @@ const EAGER: u32 = 2;
 /// The parts by which later ones move it, and what is known of a form.
 const PATIENT: f64 = 0.1;
 const PATIENT_OF_FORM: f64 = 0.2;
+/// An error so large is not yet that of a form, while little is known; two sizes so far apart tell a slope.
+const FAR: f64 = 0.06;
+/// Tokens for a unit of size: from the leanest tokenizer to one that knows only bytes.
+const SLOPES: RangeInclusive<f64> = 0.3..=8.0;
 /// An error so large is no chance: another tokenizer or template is at work.
 const UPHEAVAL: f64 = 0.12;
 
@@ -46,6 +51,8 @@ struct Point {
     size: f64,
     /// Reports so far.
     seen: u32,
+    /// The size and the count of the latest.
+    latest: Option<(f64, f64)>,
 }
 
 /// Tokens are `template + size * slope`.
@@ -73,20 +80,21 @@ impl Ruler {
             return;
         }
         let (goal, size, reported) = (f64::from(wanted), f64::from(size), reported as f64);
-        let slope = self.line_through(size, reported).slope;
+        let slope = self.slope_at(wanted, size, reported);
         let more = self.forms.get(&form).copied();
         // The size with which a prompt of no form in particular would have met its length.
         let better = bounded(wanted, size + (goal - reported + more.unwrap_or_default()) / slope);
-        let point = self.points.entry(wanted).or_insert(Point { size, seen: 0 });
+        let error = (reported / goal - 1.0).abs();
+        let point = self.points.entry(wanted).or_insert(Point { size, seen: 0, latest: None });
         // A form that comes for the first time may well cost so much more.
-        if (reported / goal - 1.0).abs() > UPHEAVAL && more.is_some() {
+        if error > UPHEAVAL && more.is_some() {
             point.seen = 0;
             self.forms.clear();
         }
         let surplus = (point.size - better) * slope;
         // Of several that were under way together, only the first tells anything new.
         let is_news = (point.size - more.unwrap_or_default() / slope - size).abs() < 2.0;
-        if point.seen < EAGER {
+        if point.seen < EAGER || (point.seen < 2 * EAGER && error > FAR) {
             point.size = better;
         } else if let Some(more) = more {
             point.size += PATIENT * (better - point.size);
@@ -97,6 +105,17 @@ impl Ruler {
         if is_news {
             point.seen = point.seen.saturating_add(1);
         }
+        point.latest = Some((size, reported));
+    }
+
+    /// What one unit of size costs at this length: as two reports of it say, else as the line does.
+    fn slope_at(&self, wanted: u32, size: f64, reported: f64) -> f64 {
+        let latest = self.points.get(&wanted).and_then(|point| point.latest);
+        let between = latest
+            .filter(|(other, _)| (other / size - 1.0).abs() > FAR)
+            .map(|(other, count)| (reported - count) / (size - other))
+            .filter(|slope| SLOPES.contains(slope));
+        between.unwrap_or_else(|| self.line_through(size, reported).slope)
     }
 
     /// The line through what is known: each point lies where its length was met.
