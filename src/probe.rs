@@ -137,9 +137,10 @@ async fn attempt(transport: &Transport, job: &Job, request: Request, due: Instan
 
 fn report(job: Job, attempt: Attempt) -> Report {
     let Attempt { wall, reading, fault, retry_after, .. } = attempt;
-    let Read { timeline, tokens, times, fingerprint } = reading.finish();
+    let Read { timeline, tokens, times, fingerprint, answer } = reading.finish();
     let sample = Sample::derive(&timeline, &tokens);
     let fault = fault.map(|fault| fault.made_quotable(|detail| job.target.redact(detail)));
+    let answer = answer.redacted(|text| job.target.redact(text));
     Report {
         verdict: fault.is_none().then_some(Verdict::Unchecked),
         target: job.target,
@@ -147,7 +148,7 @@ fn report(job: Job, attempt: Attempt) -> Report {
         wall,
         seed: job.prompt.seed,
         depth: job.prompt.depth,
-        answer: None,
+        answer,
         timeline,
         sample,
         tokens,

@@ -3,7 +3,10 @@
 mod address;
 mod anthropic;
 mod envelope;
+mod gather;
 mod gemini;
+mod look;
+mod message;
 pub mod ndjson;
 mod objection;
 mod ollama;
@@ -11,11 +14,12 @@ mod openai;
 mod openai_chat;
 mod openai_completions;
 mod openai_responses;
+mod reason;
 mod refusal;
-mod something;
 pub mod sse;
 mod tgi;
 mod triton;
+mod words;
 
 use bytes::Bytes;
 use url::Url;
@@ -63,9 +67,14 @@ pub struct KeyHeader {
 /// What one event, or a whole answer, says; several things at once are common (text, finish reason and usage
 /// in one chunk).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "an event may say any of them beside any other")]
 pub struct Meaning {
     /// The channels on which this event brought something generated.
     pub channels: Vec<Channel>,
+    /// What this event adds to the answer, refusals included. If there are several answers, to the first.
+    pub text: String,
+    /// What it adds to the reasoning.
+    pub thought: String,
     /// Tokens that the event attributes to itself by listing their ids.
     pub token_ids: Option<u32>,
     /// Counts so far, or in total.
@@ -76,6 +85,8 @@ pub struct Meaning {
     pub fingerprint: Option<String>,
     /// The model stopped, and said why.
     pub finished: bool,
+    /// The limit on its length stopped it.
+    pub cut: bool,
     /// The dialect's end marker: nothing follows.
     pub ended: bool,
     /// The format has no end marker, so that a body which ends properly after this event is complete.

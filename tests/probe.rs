@@ -4,7 +4,7 @@ mod support;
 
 use std::time::Duration;
 
-use sloprobe::domain::{Failure, Report, Sample};
+use sloprobe::domain::{Failure, Report, Sample, Verdict};
 use support::{
     FINISH, Prober, QUICK, ROLE, Server, Step, answer, end, event, head, ms, plan, probe_script, text,
 };
@@ -224,6 +224,40 @@ async fn a_connection_is_used_again_unless_fresh_ones_are_wanted() {
         assert_eq!(server.connections(), connections, "{more}");
         assert_eq!(connects, [true, connections > 1, connections > 1], "{more}");
     }
+}
+
+#[tokio::test]
+async fn what_the_model_says_is_kept_without_the_key_that_it_quotes() {
+    let key = "api_key = { env = 'TEST_KEY' }";
+    let thought =
+        event(r#"{"choices":[{"index":0,"delta":{"reasoning":"hm, sk-very-secret"},"finish_reason":null}]}"#);
+    // The key comes in pieces, and once more where the limit on length cuts the answer.
+    let answer = ["It is sk-very", "-sec", "ret.\\n", "Again: sk-very-sec"].map(text).concat();
+    let cut = event(r#"{"choices":[{"index":0,"delta":{},"finish_reason":"length"}]}"#);
+    let script = vec![head(), Step::Send([thought, answer, cut].concat()), end(5)];
+    let server = Server::start(script).await;
+    let report = Prober::new(plan(&format!("http://{}", server.address), key, QUICK)).probe().await;
+    assert_eq!(report.fault, None);
+    assert_eq!(report.answer.text, "It is [redacted].\nAgain: [redacted]");
+    assert_eq!((&*report.answer.thought, report.answer.cut), ("hm, [redacted]", true));
+    assert!(!format!("{report:?}").contains("sk-very"));
+}
+
+#[tokio::test]
+async fn a_long_answer_is_kept_from_its_beginning_and_within_bounds() {
+    let mut script = vec![head(), Step::Send(text("It begins. "))];
+    let piece = text(&"é".repeat(10_000));
+    script.extend(std::iter::repeat_n(Step::Send(piece), 100));
+    script.push(end(101));
+    let mut report = probe_script(script).await;
+    assert_eq!((&report.fault, report.timeline.deltas.len()), (&None, 101));
+    let kept = &report.answer.text;
+    assert!(kept.starts_with("It begins. é") && kept.ends_with('é'));
+    assert!(kept.len() <= 128 << 10 && kept.len() + 2 > 128 << 10, "{} bytes", kept.len());
+    report.judged(Verdict::Degenerate);
+    assert!(report.answer.text.starts_with("It begins. é") && report.answer.text.len() <= 2048);
+    report.judged(Verdict::Right);
+    assert_eq!(report.answer.text, "");
 }
 
 #[tokio::test]

@@ -54,7 +54,7 @@ pub(crate) fn report(target: &Arc<Target>, sample: Sample, fault: Option<Fault>)
         wall: SystemTime::UNIX_EPOCH,
         seed: Seed::default(),
         depth: None,
-        answer: None,
+        answer: Answer::default(),
         timeline: Timeline::new(now, now),
         sample,
         times: ServerTimes::default(),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use super::{Depth, Fault, Sample, Seed, ServerTimes, Target, Timeline, Tokens, Workload};
+use super::{Answer, Depth, Fault, Sample, Seed, ServerTimes, Target, Timeline, Tokens, Workload};
 
 /// Every probe ends in exactly one of these, whatever happened.
 #[derive(Debug, Clone)]
@@ -26,8 +26,8 @@ pub struct Report {
     pub fault: Option<Fault>,
     /// A judgement of the answer; only a successful probe has one.
     pub verdict: Option<Verdict>,
-    /// What a bad answer says, for a person to look at; not kept of a good one.
-    pub answer: Option<String>,
+    /// What came; once it is judged, only what a bad answer says, for a person to look at.
+    pub answer: Answer,
     /// The probe's own event loop was late while this was measured.
     pub suspect: bool,
     /// How long the server asked us to stay away.
@@ -53,6 +53,16 @@ impl Report {
     pub fn outcome(&self) -> &'static str {
         self.fault.as_ref().map_or("ok", |fault| fault.failure.label())
     }
+
+    /// Takes the judgement of the answer, and keeps no more of the answer than a person needs to see why. What
+    /// came of a failed probe is nothing to judge.
+    pub fn judged(&mut self, verdict: Verdict) {
+        self.verdict = self.succeeded().then_some(verdict);
+        match self.verdict {
+            Some(Verdict::Right | Verdict::Unchecked) => self.answer.forget(),
+            Some(Verdict::Wrong | Verdict::Degenerate | Verdict::Short) | None => self.answer.shorten(),
+        }
+    }
 }
 
 impl Verdict {
@@ -65,6 +75,42 @@ impl Verdict {
             Self::Degenerate => "degenerate",
             Self::Short => "short",
             Self::Unchecked => "unchecked",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::{Failure, fixture};
+
+    fn judged(verdict: Verdict, fault: Option<Fault>) -> Report {
+        let mut report = fixture::report(&fixture::target("t", &["w"]), Sample::default(), fault);
+        report.answer = Answer { text: "a".repeat(5000), thought: "b".repeat(100), cut: true };
+        report.judged(verdict);
+        report
+    }
+
+    #[test]
+    fn a_good_answer_is_forgotten_and_a_bad_one_is_shortened() {
+        for verdict in Verdict::ALL {
+            let report = judged(verdict, None);
+            let Answer { text, thought, cut } = report.answer;
+            assert_eq!((report.verdict, cut), (Some(verdict), true), "{verdict:?}");
+            let kept = (text.len(), thought.len());
+            match verdict {
+                Verdict::Right | Verdict::Unchecked => assert_eq!(kept, (0, 0), "{verdict:?}"),
+                _ => assert_eq!(kept, (2048, 100), "{verdict:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn a_failed_probe_has_no_verdict_but_what_came_is_kept() {
+        for verdict in Verdict::ALL {
+            let report = judged(verdict, Some(Failure::Truncated.because("x")));
+            assert_eq!(report.verdict, None, "{verdict:?}");
+            assert_eq!((report.answer.text.len(), report.answer.thought.len()), (2048, 100), "{verdict:?}");
         }
     }
 }

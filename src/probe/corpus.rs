@@ -7,7 +7,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::read::Reading;
-use crate::domain::{Channel, Failure, ServerTimes, Timeline, Tokens};
+use crate::domain::{Answer, Channel, Failure, ServerTimes, Timeline, Tokens};
 use crate::protocol::Dialect;
 
 /// All that a stream says, without its instants.
@@ -18,6 +18,7 @@ struct Said {
     tokens: Tokens,
     times: ServerTimes,
     fingerprint: Option<String>,
+    answer: Answer,
     finished: bool,
 }
 
@@ -36,7 +37,11 @@ fn streams() -> Vec<(String, Dialect, Vec<u8>)> {
             "/v1/completions" => Dialect::OpenAiCompletions,
             "/v1/responses" => Dialect::OpenAiResponses,
             "/v1/messages" => Dialect::Anthropic,
-            _ => continue,
+            "/generate_stream" => Dialect::Tgi,
+            "/v2/models/tiny/generate_stream" => Dialect::Triton,
+            "/api/chat" => Dialect::Ollama,
+            called if called.contains(":streamGenerateContent") => Dialect::Gemini,
+            called => panic!("{} was sent to {called}", path.display()),
         };
         let raw: String = recorded["reads"]
             .as_array()
@@ -81,6 +86,7 @@ fn said<'a>(dialect: Dialect, pieces: impl IntoIterator<Item = &'a [u8]>) -> Sai
         tokens: read.tokens,
         times: read.times,
         fingerprint: read.fingerprint,
+        answer: read.answer,
         finished: read.timeline.finished.is_some(),
     }
 }
@@ -88,7 +94,7 @@ fn said<'a>(dialect: Dialect, pieces: impl IntoIterator<Item = &'a [u8]>) -> Sai
 #[test]
 fn single_bytes_say_the_same_as_the_whole() {
     let streams = streams();
-    assert!(streams.len() > 80, "{} streams", streams.len());
+    assert!(streams.len() > 120, "{} streams", streams.len());
     for (name, dialect, body) in streams {
         let whole = said(dialect, [body.as_slice()]);
         assert_eq!(said(dialect, body.chunks(1)), whole, "{name}");

@@ -1,11 +1,15 @@
-//! From bytes to a [`Timeline`]: each read is stamped by the caller, then decoded, then interpreted.
+//! From bytes to a [`Timeline`] and an [`Answer`]: each read is stamped by the caller, then decoded, then
+//! interpreted.
+
+mod kept;
 
 use tokio::time::Instant;
 
 use crate::domain::identity::presentable;
-use crate::domain::{Channel, Delta, Failure, Fault, ServerTimes, Timeline, TokenSource, Tokens};
+use crate::domain::{Answer, Channel, Delta, Failure, Fault, ServerTimes, Timeline, TokenSource, Tokens};
 use crate::protocol::sse::{self, Item, MAX_EVENT_BYTES, TooLong};
 use crate::protocol::{Dialect, Framing, Meaning, ndjson};
+use kept::Kept;
 
 /// More than this is not an answer to a probe; servers that ignore a length limit write on and on.
 const MAX_BODY_BYTES: usize = 16 << 20;
@@ -42,6 +46,7 @@ struct Account {
     tokens: Tokens,
     times: ServerTimes,
     fingerprint: Option<String>,
+    kept: Kept,
     /// Output tokens that per-chunk usage has accounted for.
     counted: u64,
     /// Token ids that came without text.
@@ -71,6 +76,7 @@ pub(super) struct Read {
     pub(super) tokens: Tokens,
     pub(super) times: ServerTimes,
     pub(super) fingerprint: Option<String>,
+    pub(super) answer: Answer,
 }
 
 impl Reading {
@@ -81,6 +87,7 @@ impl Reading {
             tokens: Tokens::default(),
             times: ServerTimes::default(),
             fingerprint: None,
+            kept: Kept::new(),
             counted: 0,
             withheld: 0,
             usage_on_each: true,
@@ -181,7 +188,7 @@ impl Reading {
     }
 
     pub(super) fn finish(self) -> Read {
-        let Account { mut timeline, mut tokens, times, fingerprint, usage_on_each, withheld, .. } =
+        let Account { mut timeline, mut tokens, times, fingerprint, kept, usage_on_each, withheld, .. } =
             self.account;
         if let Some(Delta { tokens: Some(own), .. }) = timeline.deltas.last_mut().filter(|_| !usage_on_each) {
             *own = own.saturating_add(withheld);
@@ -191,7 +198,7 @@ impl Reading {
         } else if tokens.output.is_some() {
             tokens.source = Some(TokenSource::FinalUsage);
         }
-        Read { timeline, tokens, times, fingerprint }
+        Read { timeline, tokens, times, fingerprint, answer: kept.answer() }
     }
 }
 
@@ -218,6 +225,7 @@ impl Account {
         }
         let usage = self.note_counts(meaning);
         self.generated |= !meaning.channels.is_empty();
+        self.kept.note(meaning);
         self.add_deltas(at, meaning, usage.and_then(|usage| usage.output));
         if meaning.finished || meaning.ended {
             self.timeline.finished.get_or_insert(at);
@@ -242,6 +250,7 @@ impl Account {
         }
         self.note_counts(&meaning);
         self.generated = !meaning.channels.is_empty();
+        self.kept.note(&meaning);
         self.timeline.finished = Some(at);
         Ok(())
     }

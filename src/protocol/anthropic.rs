@@ -4,7 +4,11 @@ use serde::{Deserialize, Serialize};
 use url::Url;
 
 use super::envelope::Envelope;
-use super::something::Something;
+use super::gather::{Gather, Gathered};
+use super::look::Something;
+use super::message::{self, messages};
+use super::reason::Reason;
+use super::words::{Said, Words};
 use super::{Meaning, Nonsense, from_json, openai, refusal, to_json};
 use crate::domain::{Channel, Prompt, Target, Tokens};
 
@@ -15,14 +19,11 @@ const DONE: &[u8] = b"[DONE]";
 struct Body<'a> {
     model: &'a str,
     max_tokens: u32,
-    messages: [Turn<'a>; 1],
+    /// No turn among the others, as elsewhere.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    system: Option<&'a str>,
+    messages: Vec<message::Message<'a>>,
     stream: bool,
-}
-
-#[derive(Debug, Serialize)]
-struct Turn<'a> {
-    role: &'static str,
-    content: &'a str,
 }
 
 pub(super) fn url(target: &Target) -> Url {
@@ -33,7 +34,8 @@ pub(super) fn body(target: &Target, prompt: &Prompt) -> String {
     to_json(&Body {
         model: &target.model,
         max_tokens: prompt.max_tokens,
-        messages: [Turn { role: "user", content: &prompt.text() }],
+        system: prompt.system(),
+        messages: messages(prompt.conversation()),
         stream: target.stream,
     })
 }
@@ -61,9 +63,9 @@ struct MessageStart {
 #[derive(Debug, Deserialize)]
 struct Message {
     #[serde(default)]
-    content: Option<Vec<Block>>,
+    content: Option<Gathered<Blocks>>,
     #[serde(default)]
-    stop_reason: Something,
+    stop_reason: Reason,
     #[serde(default)]
     usage: Option<Usage>,
 }
@@ -86,15 +88,18 @@ struct Block {
     #[serde(default, rename = "type")]
     kind: Option<BlockKind>,
     #[serde(default)]
-    text: Something,
+    text: Words,
     #[serde(default)]
-    thinking: Something,
+    thinking: Words,
     /// Reasoning that only the server can read.
     #[serde(default)]
     data: Something,
     #[serde(default)]
     partial_json: Something,
 }
+
+#[derive(Debug, Default)]
+struct Blocks(Said);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -115,7 +120,7 @@ struct MessageDelta {
 #[derive(Debug, Deserialize)]
 struct Stop {
     #[serde(default)]
-    stop_reason: Something,
+    stop_reason: Reason,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize)]
@@ -147,14 +152,15 @@ pub(super) fn interpret(data: &[u8]) -> Result<Meaning, Nonsense> {
             meaning.usage = usage.map(|usage| Usage { output: None, ..usage }.into());
         }
         Some(Kind::ContentBlockStart) => {
-            meaning.channels.extend(from_json::<BlockStart>(data)?.content_block.and_then(Block::channel));
+            return Ok(from_json::<BlockStart>(data)?.content_block.map(Meaning::from).unwrap_or_default());
         }
         Some(Kind::ContentBlockDelta) => {
-            meaning.channels.extend(from_json::<BlockDelta>(data)?.delta.and_then(Block::channel));
+            return Ok(from_json::<BlockDelta>(data)?.delta.map(Meaning::from).unwrap_or_default());
         }
         Some(Kind::MessageDelta) => {
             let event: MessageDelta = from_json(data)?;
-            meaning.finished = event.delta.is_some_and(|delta| delta.stop_reason.0);
+            let reason = event.delta.map(|delta| delta.stop_reason).unwrap_or_default();
+            (meaning.finished, meaning.cut) = (reason.told, reason.cut);
             meaning.usage = event.usage.map(Tokens::from);
         }
         Some(Kind::MessageStop) => meaning.ended = true,
@@ -170,25 +176,41 @@ pub(super) fn interpret_whole(body: &[u8]) -> Result<Meaning, Nonsense> {
     }
     let message: Message = from_json(body)?;
     Ok(Meaning {
-        channels: message.content.into_iter().flatten().filter_map(Block::channel).collect(),
         usage: message.usage.map(Tokens::from),
-        finished: message.stop_reason.0,
-        ..Meaning::default()
+        finished: message.stop_reason.told,
+        cut: message.stop_reason.cut,
+        ..Meaning::from(message.content.unwrap_or_default().0.0)
     })
 }
 
+impl Gather for Blocks {
+    type Item = Block;
+
+    fn gather(&mut self, _: usize, block: Block) {
+        block.add_to(&mut self.0);
+    }
+}
+
 impl Block {
-    fn channel(self) -> Option<Channel> {
-        if self.thinking.0 || self.data.0 {
-            Some(Channel::Reasoning)
-        } else if self.text.0 {
-            Some(Channel::Answer)
+    fn add_to(self, said: &mut Said) {
+        if self.thinking.any {
+            said.add(Channel::Reasoning, self.thinking);
+        } else if self.data.0 {
+            said.mark(Channel::Reasoning);
+        } else if self.text.any {
+            said.add(Channel::Answer, self.text);
         } else if self.partial_json.0 || self.kind == Some(BlockKind::ToolUse) {
             // The tool's name, which opens the block, is generated like its arguments.
-            Some(Channel::ToolCall)
-        } else {
-            None
+            said.mark(Channel::ToolCall);
         }
+    }
+}
+
+impl From<Block> for Meaning {
+    fn from(block: Block) -> Self {
+        let mut said = Said::default();
+        block.add_to(&mut said);
+        said.into()
     }
 }
 

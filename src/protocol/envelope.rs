@@ -4,16 +4,12 @@
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use super::something::Something;
-
 /// `K` is the kind of event that a format knows. Nothing is copied.
 #[derive(Debug, Deserialize)]
 #[serde(bound(deserialize = "K: Deserialize<'de>"))]
 pub(super) struct Envelope<K> {
     #[serde(default = "Option::default", rename = "type")]
     pub(super) kind: Option<K>,
-    #[serde(default)]
-    pub(super) delta: Something,
     #[serde(default)]
     error: Option<IgnoredAny>,
     #[serde(default)]

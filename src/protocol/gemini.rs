@@ -4,23 +4,29 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use url::Url;
 
-use super::something::Something;
+use super::gather::{Gather, Gathered};
+use super::look::{Index, Something};
+use super::reason::Reason;
+use super::words::{Said, Words};
 use super::{Meaning, Nonsense, address, from_json, refusal, to_json};
-use crate::domain::{Channel, Prompt, Target, Tokens};
+use crate::domain::{Channel, Prompt, Role, Target, Tokens, Turn};
 
 const STREAM: &str = ":streamGenerateContent";
 const WHOLE: &str = ":generateContent";
 
 #[derive(Debug, Serialize)]
 struct Body<'a> {
-    contents: [Content<'a>; 1],
+    #[serde(rename = "systemInstruction", skip_serializing_if = "Option::is_none")]
+    system: Option<Content<'a>>,
+    contents: Vec<Content<'a>>,
     #[serde(rename = "generationConfig")]
     config: Config,
 }
 
 #[derive(Debug, Serialize)]
 struct Content<'a> {
-    role: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    role: Option<&'static str>,
     parts: [Text<'a>; 1],
 }
 
@@ -35,12 +41,19 @@ struct Config {
     max_output_tokens: u32,
 }
 
+/// What chunks come to.
+#[derive(Debug, Default)]
+struct Chunks {
+    meaning: Meaning,
+    said: Said,
+}
+
 /// One chunk of a stream; a whole answer has the same shape.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Chunk {
     #[serde(default)]
-    candidates: Option<Vec<Candidate>>,
+    candidates: Option<Gathered<Candidates>>,
     #[serde(default)]
     usage_metadata: Option<Usage>,
     #[serde(default)]
@@ -55,23 +68,36 @@ struct Chunk {
 #[serde(rename_all = "camelCase")]
 struct Candidate {
     #[serde(default)]
-    content: Option<Parts>,
+    index: Index,
     #[serde(default)]
-    finish_reason: Something,
+    content: Option<Generated>,
+    #[serde(default)]
+    finish_reason: Reason,
+}
+
+/// What the candidates of a chunk come to; of several, the first is read.
+#[derive(Debug, Default)]
+struct Candidates {
+    said: Said,
+    finished: bool,
+    cut: bool,
 }
 
 /// The last chunk may have a role and no parts.
 #[derive(Debug, Deserialize)]
-struct Parts {
+struct Generated {
     #[serde(default)]
-    parts: Option<Vec<Part>>,
+    parts: Option<Gathered<Parts>>,
 }
+
+#[derive(Debug, Default)]
+struct Parts(Said);
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Part {
     #[serde(default)]
-    text: Something,
+    text: Words,
     #[serde(default)]
     thought: Option<bool>,
     #[serde(default)]
@@ -125,59 +151,79 @@ fn is_version(segment: &str) -> bool {
 
 pub(super) fn body(_target: &Target, prompt: &Prompt) -> String {
     to_json(&Body {
-        contents: [Content { role: "user", parts: [Text { text: &prompt.text() }] }],
+        system: prompt.system().map(|text| Content { role: None, parts: [Text { text }] }),
+        contents: prompt.conversation().iter().map(Content::of).collect(),
         config: Config { max_output_tokens: prompt.max_tokens },
     })
 }
 
+impl<'a> Content<'a> {
+    fn of(turn: &'a Turn) -> Self {
+        let role = match turn.role {
+            Role::Assistant => "model",
+            role => role.name(),
+        };
+        Self { role: Some(role), parts: [Text { text: &turn.text }] }
+    }
+}
+
 /// Errors, and streams that a gateway turned into one answer, come as a list.
 pub(super) fn interpret(data: &[u8]) -> Result<Meaning, Nonsense> {
-    let chunks: Vec<Chunk> = match data.trim_ascii_start().first() {
-        Some(b'[') => from_json(data)?,
-        _ => vec![from_json(data)?],
-    };
-    let mut meaning = Meaning::default();
-    for chunk in chunks {
-        chunk.add_to(&mut meaning);
+    let mut chunks = Chunks::default();
+    if data.trim_ascii_start().first() == Some(&b'[') {
+        Gathered(chunks) = from_json(data)?;
+    } else {
+        chunks.gather(0, from_json(data)?);
     }
-    Ok(meaning)
+    Ok(chunks.meaning.saying(chunks.said))
 }
 
 pub(super) fn interpret_whole(body: &[u8]) -> Result<Meaning, Nonsense> {
     interpret(body)
 }
 
-impl Chunk {
-    fn add_to(self, meaning: &mut Meaning) {
-        if let Some(error) = self.error.filter(|error| !error.is_null()) {
+impl Gather for Chunks {
+    type Item = Chunk;
+
+    fn gather(&mut self, _: usize, chunk: Chunk) {
+        let meaning = &mut self.meaning;
+        if let Some(error) = chunk.error.filter(|error| !error.is_null()) {
             meaning.error = Some(refusal::text_of(&error));
         }
-        meaning.usage = self.usage_metadata.map(Tokens::from).or(meaning.usage);
-        meaning.fingerprint = self.model_version.or(meaning.fingerprint.take());
+        meaning.usage = chunk.usage_metadata.map(Tokens::from).or(meaning.usage);
+        meaning.fingerprint = chunk.model_version.or(meaning.fingerprint.take());
         // A prompt that is refused has no candidates, and nothing follows.
-        meaning.finished |= self.prompt_feedback.is_some_and(|feedback| feedback.block_reason.0);
-        for candidate in self.candidates.into_iter().flatten() {
-            meaning.finished |= candidate.finish_reason.0;
-            for part in candidate.content.and_then(|content| content.parts).into_iter().flatten() {
-                if let Some(channel) = part.channel().filter(|channel| !meaning.channels.contains(channel)) {
-                    meaning.channels.push(channel);
-                }
-            }
-        }
+        meaning.finished |= chunk.prompt_feedback.is_some_and(|feedback| feedback.block_reason.0);
+        let Gathered(candidates) = chunk.candidates.unwrap_or_default();
+        meaning.finished |= candidates.finished;
+        meaning.cut |= candidates.cut;
+        self.said.append(candidates.said);
     }
 }
 
-impl Part {
-    /// Where a part belongs; one that only carries a signature is nothing.
-    fn channel(&self) -> Option<Channel> {
-        if self.function_call.0 {
-            Some(Channel::ToolCall)
-        } else if !self.text.0 {
-            None
-        } else if self.thought == Some(true) {
-            Some(Channel::Reasoning)
+impl Gather for Candidates {
+    type Item = Candidate;
+
+    fn gather(&mut self, place: usize, candidate: Candidate) {
+        let is_first = candidate.index.is_first(place);
+        self.finished |= candidate.finish_reason.told;
+        self.cut |= is_first && candidate.finish_reason.cut;
+        let Gathered(Parts(said)) = candidate.content.and_then(|content| content.parts).unwrap_or_default();
+        self.said.append(if is_first { said } else { said.muted() });
+    }
+}
+
+impl Gather for Parts {
+    type Item = Part;
+
+    /// A part that only carries a signature is nothing.
+    fn gather(&mut self, _: usize, part: Part) {
+        if part.function_call.0 {
+            self.0.mark(Channel::ToolCall);
+        } else if part.thought == Some(true) {
+            self.0.add(Channel::Reasoning, part.text);
         } else {
-            Some(Channel::Answer)
+            self.0.add(Channel::Answer, part.text);
         }
     }
 }
@@ -200,103 +246,4 @@ impl From<Usage> for Tokens {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn meaning(json: &str) -> Meaning {
-        interpret(json.as_bytes()).unwrap()
-    }
-
-    fn part(json: &str) -> Vec<Channel> {
-        meaning(&format!(r#"{{"candidates":[{{"content":{{"role":"model","parts":[{json}]}}}}]}}"#)).channels
-    }
-
-    #[test]
-    fn the_model_is_found_behind_every_kind_of_base() {
-        let cases = [
-            ("", "m", "/v1beta/models/m"),
-            ("/v1beta", "m", "/v1beta/models/m"),
-            ("/v1", "models/m", "/v1/models/m"),
-            ("/gateway", "tunedModels/m", "/gateway/v1beta/tunedModels/m"),
-            ("/v1/projects/p/publishers/google", "m", "/v1/projects/p/publishers/google/models/m"),
-            ("/v1beta/models/m", "m", "/v1beta/models/m"),
-        ];
-        for (stem, model, expected) in cases {
-            assert_eq!(place(stem, model), expected, "{stem} {model}");
-        }
-    }
-
-    #[test]
-    fn text_thoughts_and_function_calls_are_told_apart() {
-        assert_eq!(part(r#"{"text":"a"}"#), [Channel::Answer]);
-        assert_eq!(part(r#"{"text":"a","thought":true}"#), [Channel::Reasoning]);
-        assert_eq!(part(r#"{"functionCall":{"name":"f","args":{}}}"#), [Channel::ToolCall]);
-        assert_eq!(
-            part(r#"{"text":"a","thought":true},{"text":"b"}"#),
-            [Channel::Reasoning, Channel::Answer]
-        );
-        assert_eq!(part(r#"{"text":"a"},{"text":"b"}"#), [Channel::Answer]);
-    }
-
-    #[test]
-    fn empty_parts_and_signatures_carry_nothing() {
-        for nothing in ["", r#"{"text":""}"#, r#"{"text":"","thoughtSignature":"x"}"#, "{}"] {
-            assert_eq!(part(nothing), [], "{nothing}");
-        }
-        assert_eq!(meaning(r#"{"candidates":[{"content":{"role":"model"},"index":0}]}"#), Meaning::default());
-        assert_eq!(meaning("{}"), Meaning::default());
-    }
-
-    #[test]
-    fn the_last_text_chunk_may_also_finish() {
-        let meaning = meaning(
-            r#"{"candidates":[{"content":{"parts":[{"text":"."}]},"finishReason":"STOP"}],
-                "usageMetadata":{"promptTokenCount":8,"cachedContentTokenCount":4,"candidatesTokenCount":5,
-                "thoughtsTokenCount":3,"totalTokenCount":16},"modelVersion":"gemini-x-001"}"#,
-        );
-        let usage =
-            Tokens { prompt: Some(8), cached: Some(4), reasoning: Some(3), output: Some(8), source: None };
-        assert_eq!((meaning.channels, meaning.finished), (vec![Channel::Answer], true));
-        assert_eq!((meaning.usage, meaning.fingerprint.as_deref()), (Some(usage), Some("gemini-x-001")));
-    }
-
-    #[test]
-    fn output_is_absent_until_something_is_counted() {
-        let output = |usage: &str| meaning(&format!(r#"{{"usageMetadata":{usage}}}"#)).usage.unwrap().output;
-        assert_eq!(output(r#"{"promptTokenCount":8}"#), None);
-        assert_eq!(output(r#"{"thoughtsTokenCount":3}"#), Some(3));
-        assert_eq!(output(r#"{"candidatesTokenCount":5}"#), Some(5));
-        let most = u64::MAX;
-        assert_eq!(
-            output(&format!(r#"{{"candidatesTokenCount":{most},"thoughtsTokenCount":9}}"#)),
-            Some(most)
-        );
-    }
-
-    #[test]
-    fn a_blocked_prompt_finishes_without_text() {
-        let blocked = meaning(r#"{"promptFeedback":{"blockReason":"SAFETY"}}"#);
-        assert!(blocked.finished && blocked.channels.is_empty());
-        assert!(!meaning(r#"{"promptFeedback":{"safetyRatings":[]}}"#).finished);
-    }
-
-    #[test]
-    fn errors_come_plain_or_in_a_list() {
-        let error = r#"{"error":{"code":503,"message":"overloaded","status":"UNAVAILABLE"}}"#;
-        assert_eq!(meaning(error).error.as_deref(), Some("overloaded"));
-        assert_eq!(meaning(&format!("[{error}]")).error.as_deref(), Some("overloaded"));
-        assert!(interpret(b"<html>").is_err());
-        assert!(interpret(b"[DONE]").is_err());
-    }
-
-    #[test]
-    fn a_list_of_chunks_is_one_answer() {
-        let whole = interpret_whole(
-            br#"[{"candidates":[{"content":{"parts":[{"text":"a"}]}}],"modelVersion":"x"},
-                 {"candidates":[{"finishReason":"STOP"}],"usageMetadata":{"candidatesTokenCount":2}}]"#,
-        )
-        .unwrap();
-        assert_eq!((whole.channels, whole.finished), (vec![Channel::Answer], true));
-        assert_eq!((whole.usage.unwrap().output, whole.fingerprint.as_deref()), (Some(2), Some("x")));
-    }
-}
+mod tests;

@@ -6,23 +6,20 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use url::Url;
 
-use super::something::Something;
+use super::look::Something;
+use super::message::{Message, messages};
+use super::reason::Reason;
+use super::words::{Said, Words};
 use super::{Meaning, Nonsense, address, from_json, refusal, to_json};
 use crate::domain::{Channel, Prompt, ServerTimes, Target, Tokens};
 
 #[derive(Debug, Serialize)]
 struct Body<'a> {
     model: &'a str,
-    messages: [Message<'a>; 1],
+    messages: Vec<Message<'a>>,
     /// Always told: without it Ollama streams.
     stream: bool,
     options: Options,
-}
-
-#[derive(Debug, Serialize)]
-struct Message<'a> {
-    role: &'static str,
-    content: &'a str,
 }
 
 #[derive(Debug, Serialize)]
@@ -37,6 +34,8 @@ struct Line {
     message: Option<Generated>,
     #[serde(default)]
     done: Option<bool>,
+    #[serde(default)]
+    done_reason: Reason,
     #[serde(default)]
     prompt_eval_count: Option<u64>,
     #[serde(default)]
@@ -54,9 +53,9 @@ struct Line {
 #[derive(Debug, Deserialize)]
 struct Generated {
     #[serde(default)]
-    content: Something,
+    content: Words,
     #[serde(default)]
-    thinking: Something,
+    thinking: Words,
     #[serde(default)]
     tool_calls: Something,
 }
@@ -69,7 +68,7 @@ pub(super) fn url(target: &Target) -> Url {
 pub(super) fn body(target: &Target, prompt: &Prompt) -> String {
     to_json(&Body {
         model: &target.model,
-        messages: [Message { role: "user", content: &prompt.text() }],
+        messages: messages(&prompt.turns),
         stream: target.stream,
         options: Options { num_predict: prompt.max_tokens },
     })
@@ -80,13 +79,13 @@ pub(super) fn interpret(data: &[u8]) -> Result<Meaning, Nonsense> {
     let done = line.done == Some(true);
     let error = line.error.as_ref().filter(|error| !error.is_null());
     Ok(Meaning {
-        channels: line.message.as_ref().map(Generated::channels).unwrap_or_default(),
         usage: line.tokens(),
         times: line.times(),
         finished: done,
+        cut: done && line.done_reason.cut,
         ended: done,
         error: error.map(refusal::text_of),
-        ..Meaning::default()
+        ..Meaning::from(line.message.map(Generated::said).unwrap_or_default())
     })
 }
 
@@ -112,13 +111,14 @@ impl Line {
 }
 
 impl Generated {
-    fn channels(&self) -> Vec<Channel> {
-        let fields = [
-            (self.thinking, Channel::Reasoning),
-            (self.content, Channel::Answer),
-            (self.tool_calls, Channel::ToolCall),
-        ];
-        fields.into_iter().filter(|(field, _)| field.0).map(|(_, channel)| channel).collect()
+    fn said(self) -> Said {
+        let mut said = Said::default();
+        said.add(Channel::Reasoning, self.thinking);
+        said.add(Channel::Answer, self.content);
+        if self.tool_calls.0 {
+            said.mark(Channel::ToolCall);
+        }
+        said
     }
 }
 
@@ -158,6 +158,20 @@ mod tests {
             load: Some(Duration::from_micros(1500)),
         };
         assert_eq!(meaning.times, times);
+    }
+
+    #[test]
+    fn content_and_thinking_are_read() {
+        let line = meaning(r#"{"message":{"content":"a","thinking":"b","tool_calls":[{}]},"done":false}"#);
+        assert_eq!((&*line.text, &*line.thought), ("a", "b"));
+        let whole = interpret_whole(br#"{"message":{"content":"ab"},"done":true}"#).unwrap();
+        assert_eq!((&*whole.text, &*whole.thought, whole.cut), ("ab", "", false));
+    }
+
+    #[test]
+    fn only_the_limit_on_length_cuts() {
+        let cut = |reason: &str| meaning(&format!(r#"{{"done":true,"done_reason":"{reason}"}}"#)).cut;
+        assert!(cut("length") && !cut("stop") && !cut("load"));
     }
 
     #[test]

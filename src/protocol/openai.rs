@@ -1,15 +1,17 @@
 //! What the OpenAI-like formats share: addresses, chunks, usage, and the many shapes of an error.
 
+mod choice;
+
 use std::time::Duration;
 
-use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use url::Url;
 
-use super::something::Something;
+use super::gather::Gathered;
 use super::{Meaning, Nonsense, from_json, refusal};
-use crate::domain::{Channel, Field, Fields, Prompt, ServerTimes, Target, Tokens};
+use crate::domain::{Field, Fields, Prompt, ServerTimes, Target, Tokens};
+use choice::Choices;
 
 /// The end marker of a stream.
 const DONE: &[u8] = b"[DONE]";
@@ -90,11 +92,11 @@ impl<'a> Common<'a> {
     }
 }
 
-/// One chunk of a streamed answer. Every field may be missing or null on one server or another.
+/// One chunk of a streamed answer, or a whole one. Every field may be missing or null on one server or another.
 #[derive(Debug, Deserialize)]
-struct Chunk {
+struct Chunk<const WHOLE: bool> {
     #[serde(default)]
-    choices: Option<Vec<Choice>>,
+    choices: Option<Gathered<Choices<WHOLE>>>,
     #[serde(default)]
     usage: Option<Usage>,
     #[serde(default)]
@@ -140,35 +142,6 @@ struct Timings {
 }
 
 #[derive(Debug, Deserialize)]
-struct Choice {
-    #[serde(default)]
-    delta: Option<ChunkDelta>,
-    /// In place of `delta` when the answer comes whole.
-    #[serde(default)]
-    message: Option<ChunkDelta>,
-    #[serde(default)]
-    text: Something,
-    #[serde(default)]
-    finish_reason: Something,
-    #[serde(default)]
-    token_ids: Option<Vec<IgnoredAny>>,
-}
-
-#[derive(Debug, Deserialize)]
-struct ChunkDelta {
-    #[serde(default)]
-    content: Something,
-    #[serde(default)]
-    refusal: Something,
-    #[serde(default)]
-    reasoning: Something,
-    #[serde(default)]
-    reasoning_content: Something,
-    #[serde(default)]
-    tool_calls: Something,
-}
-
-#[derive(Debug, Deserialize)]
 struct Usage {
     #[serde(default)]
     prompt_tokens: Option<u64>,
@@ -199,27 +172,31 @@ pub(super) fn interpret(data: &[u8]) -> Result<Meaning, Nonsense> {
     if data.trim_ascii() == DONE {
         return Ok(Meaning { ended: true, ..Meaning::default() });
     }
-    from_json::<Chunk>(data).map(|chunk| chunk.meaning(|choice| choice.delta.as_ref()))
+    from_json::<Chunk<false>>(data).map(Chunk::meaning)
 }
 
 pub(super) fn interpret_whole(body: &[u8]) -> Result<Meaning, Nonsense> {
-    from_json::<Chunk>(body).map(|answer| answer.meaning(|choice| choice.message.as_ref()))
+    from_json::<Chunk<true>>(body).map(Chunk::meaning)
 }
 
-impl Chunk {
-    /// `generated` says where in a choice the model's words are.
-    fn meaning(self, generated: fn(&Choice) -> Option<&ChunkDelta>) -> Meaning {
+impl<const WHOLE: bool> Chunk<WHOLE> {
+    fn meaning(self) -> Meaning {
         if let Some(error) = self.error_text() {
             return Meaning { error: Some(error), ..Meaning::default() };
         }
-        let mut meaning =
-            Meaning { times: self.times(), fingerprint: self.system_fingerprint, ..Meaning::default() };
-        meaning.usage = self.usage.map(Tokens::from);
+        let times = self.times();
+        let Gathered(choices) = self.choices.unwrap_or_default();
+        let mut meaning = Meaning {
+            token_ids: choices.token_ids,
+            usage: self.usage.map(Tokens::from),
+            times,
+            fingerprint: self.system_fingerprint,
+            finished: choices.finished,
+            cut: choices.cut,
+            ..Meaning::from(choices.said)
+        };
         if let Some(cached) = self.timings.and_then(|timings| timings.cache_n) {
             meaning.usage.get_or_insert_default().cached = Some(cached);
-        }
-        for choice in self.choices.iter().flatten() {
-            meaning.add(choice, generated(choice));
         }
         meaning
     }
@@ -252,25 +229,6 @@ impl Chunk {
     }
 }
 
-impl Meaning {
-    fn add(&mut self, choice: &Choice, delta: Option<&ChunkDelta>) {
-        self.finished |= choice.finish_reason.0;
-        if let Some(ids) = &choice.token_ids {
-            self.token_ids = Some(self.token_ids.unwrap_or(0) + ids.len() as u32);
-        }
-        let holds = |field: fn(&ChunkDelta) -> Something| delta.is_some_and(|d| field(d).0);
-        if holds(|d| d.reasoning) || holds(|d| d.reasoning_content) {
-            self.channels.push(Channel::Reasoning);
-        }
-        if choice.text.0 || holds(|d| d.content) || holds(|d| d.refusal) {
-            self.channels.push(Channel::Answer);
-        }
-        if holds(|d| d.tool_calls) {
-            self.channels.push(Channel::ToolCall);
-        }
-    }
-}
-
 impl From<Usage> for Tokens {
     fn from(usage: Usage) -> Self {
         Self {
@@ -284,95 +242,4 @@ impl From<Usage> for Tokens {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn meaning(json: &str) -> Meaning {
-        interpret(json.as_bytes()).unwrap()
-    }
-
-    #[test]
-    fn addresses_work_with_and_without_a_version() {
-        let cases = [
-            ("http://h:1", "http://h:1/v1/chat/completions"),
-            ("http://h:1/", "http://h:1/v1/chat/completions"),
-            ("http://h:1/v1", "http://h:1/v1/chat/completions"),
-            ("http://h:1/v1/", "http://h:1/v1/chat/completions"),
-            ("http://h:1/api/v3", "http://h:1/api/v3/chat/completions"),
-            ("http://h:1/gateway", "http://h:1/gateway/v1/chat/completions"),
-            (
-                "http://h:1/v1beta/openai/v1/chat/completions?x=1",
-                "http://h:1/v1beta/openai/v1/chat/completions?x=1",
-            ),
-            ("http://h:1/v1?api-version=2", "http://h:1/v1/chat/completions?api-version=2"),
-            (
-                "https://x.example.com/openai/deployments/d?api-version=2024-10-21",
-                "https://x.example.com/openai/deployments/d/chat/completions?api-version=2024-10-21",
-            ),
-        ];
-        for (base, expected) in cases {
-            assert_eq!(join(&Url::parse(base).unwrap(), "chat/completions").as_str(), expected);
-        }
-    }
-
-    #[test]
-    fn role_only_empty_and_null_deltas_carry_nothing() {
-        for delta in [
-            r#"{"role":"assistant"}"#,
-            r#"{"role":"assistant","content":""}"#,
-            r#"{"content":null,"reasoning_content":null,"tool_calls":[]}"#,
-            "{}",
-            "null",
-        ] {
-            let chunk = format!(r#"{{"choices":[{{"index":0,"delta":{delta},"finish_reason":null}}]}}"#);
-            assert_eq!(meaning(&chunk), Meaning::default(), "{delta}");
-        }
-        assert_eq!(meaning(r#"{"choices":[{"index":0}]}"#), Meaning::default());
-    }
-
-    #[test]
-    fn text_reasoning_and_tool_calls_are_told_apart() {
-        let channels = |delta: &str| meaning(&format!(r#"{{"choices":[{{"delta":{delta}}}]}}"#)).channels;
-        assert_eq!(channels(r#"{"content":"a"}"#), [Channel::Answer]);
-        assert_eq!(channels(r#"{"content":[{"type":"text","text":"a"}]}"#), [Channel::Answer]);
-        assert_eq!(channels(r#"{"reasoning":"a"}"#), [Channel::Reasoning]);
-        assert_eq!(channels(r#"{"reasoning_content":"a"}"#), [Channel::Reasoning]);
-        assert_eq!(channels(r#"{"tool_calls":[{"index":0}]}"#), [Channel::ToolCall]);
-    }
-
-    #[test]
-    fn one_chunk_may_say_everything_at_once() {
-        let meaning = meaning(
-            r#"{"choices":[{"text":" end","finish_reason":"length","token_ids":[7,8]}],
-                "usage":{"prompt_tokens":5,"completion_tokens":9,"prompt_tokens_details":{"cached_tokens":4},
-                "completion_tokens_details":{"reasoning_tokens":2}}}"#,
-        );
-        let usage =
-            Tokens { prompt: Some(5), cached: Some(4), reasoning: Some(2), output: Some(9), source: None };
-        assert_eq!(meaning.channels, [Channel::Answer]);
-        assert_eq!((meaning.token_ids, meaning.usage, meaning.finished), (Some(2), Some(usage), true));
-    }
-
-    #[test]
-    fn every_shape_of_error_is_an_error() {
-        for (json, text) in [
-            (r#"{"error":{"message":"boom","code":500}}"#, "boom"),
-            (r#"{"error":"boom"}"#, "boom"),
-            (r#"{"object":"error","message":"boom","code":"x"}"#, "boom"),
-            (r#"{"message":"boom"}"#, "boom"),
-            (r#"{"detail":"boom"}"#, "boom"),
-        ] {
-            assert_eq!(meaning(json).error.as_deref(), Some(text), "{json}");
-            assert_eq!(refusal::explain(json.as_bytes()), text, "{json}");
-        }
-        assert_eq!(meaning(r#"{"error":null,"choices":[]}"#), Meaning::default());
-    }
-
-    #[test]
-    fn the_end_marker_and_nonsense_are_recognised() {
-        assert!(meaning("[DONE]").ended);
-        assert!(interpret(b"<html>").is_err());
-        assert!(interpret(b"{\"choices\": 3}").is_err());
-        assert!(interpret(b"{\"choices\":[{\"delta\":{\"content\":\"\xff\"}}]}").is_err());
-    }
-}
+mod tests;

@@ -3,6 +3,7 @@
 use serde::Serialize;
 use url::Url;
 
+use super::message::{Message, messages};
 use super::openai::{self, join};
 pub(super) use super::openai::{interpret, interpret_whole};
 use super::to_json;
@@ -10,15 +11,9 @@ use crate::domain::{Fields, Prompt, Target};
 
 #[derive(Debug, Serialize)]
 struct Body<'a> {
-    messages: [Message<'a>; 1],
+    messages: Vec<Message<'a>>,
     #[serde(flatten)]
     common: openai::Common<'a>,
-}
-
-#[derive(Debug, Serialize)]
-struct Message<'a> {
-    role: &'static str,
-    content: &'a str,
 }
 
 pub(super) fn url(target: &Target) -> Url {
@@ -26,9 +21,7 @@ pub(super) fn url(target: &Target) -> Url {
 }
 
 pub(super) fn body(target: &Target, prompt: &Prompt, fields: Fields) -> String {
-    let body = Body {
-        messages: [Message { role: "user", content: &prompt.text() }],
-        common: openai::Common::new(target, prompt, fields),
-    };
+    let body =
+        Body { messages: messages(&prompt.turns), common: openai::Common::new(target, prompt, fields) };
     to_json(&body)
 }

@@ -1,5 +1,7 @@
 //! `openai-responses`: `/v1/responses`.
 
+mod whole;
+
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -7,10 +9,14 @@ use serde_json::Value;
 use url::Url;
 
 use super::envelope::Envelope;
-use super::something::Something;
+use super::look::Something;
+use super::message::{Message, messages};
+use super::reason::Reason;
 use super::sse::{self, Item, TooLong};
+use super::words::{self, Said, Words};
 use super::{Meaning, Nonsense, from_json, openai, refusal, to_json};
-use crate::domain::{Channel, Field, Fields, Prompt, ServerTimes, Target, Tokens};
+use crate::domain::{Channel, Field, Fields, Prompt, Role, ServerTimes, Target, Tokens, Turn};
+use whole::Whole;
 
 /// Not in the format, but some servers end every stream with it.
 const DONE: &[u8] = b"[DONE]";
@@ -18,11 +24,22 @@ const DONE: &[u8] = b"[DONE]";
 #[derive(Debug, Serialize)]
 struct Body<'a> {
     model: &'a str,
-    input: &'a str,
+    /// What the system says is no item of the input.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    instructions: Option<&'a str>,
+    input: Input<'a>,
     max_output_tokens: u32,
     stream: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     store: Option<bool>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum Input<'a> {
+    /// One turn of the user; every server takes it in this form.
+    Text(&'a str),
+    Turns(Vec<Message<'a>>),
 }
 
 pub(super) fn url(target: &Target) -> Url {
@@ -32,7 +49,11 @@ pub(super) fn url(target: &Target) -> Url {
 pub(super) fn body(target: &Target, prompt: &Prompt, fields: Fields) -> String {
     to_json(&Body {
         model: &target.model,
-        input: &prompt.text(),
+        instructions: prompt.system(),
+        input: match prompt.conversation() {
+            [Turn { role: Role::User, text }] => Input::Text(text),
+            turns => Input::Turns(messages(turns)),
+        },
         max_output_tokens: prompt.max_tokens,
         stream: target.stream,
         store: fields.has(Field::Store).then_some(false),
@@ -57,6 +78,12 @@ enum Kind {
     Error,
     #[serde(other)]
     Other,
+}
+
+#[derive(Debug, Deserialize)]
+struct Addition {
+    #[serde(default)]
+    delta: Words,
 }
 
 #[derive(Debug, Deserialize)]
@@ -86,17 +113,18 @@ struct Ending {
     #[serde(default)]
     error: Option<Value>,
     #[serde(default)]
+    incomplete_details: Option<Incomplete>,
+    #[serde(default)]
     usage: Option<Usage>,
     /// vLLM's account of its time, in milliseconds.
     #[serde(default)]
     metrics: Option<Metrics>,
 }
 
-/// What an answer that came whole says.
 #[derive(Debug, Deserialize)]
-struct Said {
+struct Incomplete {
     #[serde(default)]
-    output: Option<Vec<OutputItem>>,
+    reason: Reason,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -109,16 +137,6 @@ enum Status {
     Other,
 }
 
-#[derive(Debug, Deserialize)]
-struct OutputItem {
-    #[serde(default, rename = "type")]
-    kind: Option<ItemKind>,
-    #[serde(default)]
-    content: Option<Vec<Part>>,
-    #[serde(default)]
-    summary: Option<Vec<Part>>,
-}
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum ItemKind {
@@ -127,14 +145,6 @@ enum ItemKind {
     FunctionCall,
     #[serde(other)]
     Other,
-}
-
-#[derive(Debug, Deserialize)]
-struct Part {
-    #[serde(default)]
-    text: Something,
-    #[serde(default)]
-    refusal: Something,
 }
 
 #[derive(Debug, Deserialize)]
@@ -180,21 +190,24 @@ pub(super) fn interpret(data: &[u8]) -> Result<Meaning, Nonsense> {
     if envelope.is_error(&Kind::Error) {
         return Ok(Meaning { error: Some(refusal::explain(data)), ..Meaning::default() });
     }
-    let channel = match envelope.kind {
-        Some(Kind::Answer) => envelope.delta.0.then_some(Channel::Answer),
-        Some(Kind::Reasoning) => envelope.delta.0.then_some(Channel::Reasoning),
-        Some(Kind::Arguments) => envelope.delta.0.then_some(Channel::ToolCall),
+    let mut said = Said::default();
+    match envelope.kind {
+        Some(Kind::Answer) => said.add(Channel::Answer, from_json::<Addition>(data)?.delta),
+        Some(Kind::Reasoning) => said.add(Channel::Reasoning, from_json::<Addition>(data)?.delta),
+        Some(Kind::Arguments) => said.add(Channel::ToolCall, from_json::<Addition>(data)?.delta),
         // A function's name is generated like its arguments, and announced with the item.
         Some(Kind::ItemAdded) => {
             let item = from_json::<ItemAdded>(data)?.item;
-            item.is_some_and(|item| item.is_call()).then_some(Channel::ToolCall)
+            if item.is_some_and(|item| item.is_call()) {
+                said.mark(Channel::ToolCall);
+            }
         }
         Some(Kind::Finished) => return Ok(from_json::<Over>(data)?.response.meaning(Status::Completed)),
         Some(Kind::Failed) => return Ok(from_json::<Over>(data)?.response.meaning(Status::Failed)),
         // Progress, what was said once more at the end of each part, and what has not been invented yet.
-        Some(Kind::Error | Kind::Other) | None => None,
-    };
-    Ok(Meaning { channels: channel.into_iter().collect(), ..Meaning::default() })
+        Some(Kind::Error | Kind::Other) | None => {}
+    }
+    Ok(said.into())
 }
 
 pub(super) fn interpret_whole(body: &[u8]) -> Result<Meaning, Nonsense> {
@@ -208,9 +221,7 @@ pub(super) fn interpret_whole(body: &[u8]) -> Result<Meaning, Nonsense> {
     }
     let ending: Ending = from_json(body)?;
     let status = ending.status.unwrap_or(Status::Other);
-    let output = from_json::<Said>(body)?.output;
-    let channels = output.iter().flatten().filter_map(OutputItem::channel).collect();
-    Ok(Meaning { channels, ..ending.meaning(status) })
+    Ok(ending.meaning(status).saying(from_json::<Whole>(body)?.said()))
 }
 
 /// A stream that is all there already, as one answer.
@@ -247,6 +258,9 @@ fn with_next(mut answer: Meaning, item: Item<'_>) -> Result<Meaning, Nonsense> {
         }
     };
     answer.channels.extend(next.channels);
+    words::join(&mut answer.text, next.text);
+    words::join(&mut answer.thought, next.thought);
+    answer.cut |= next.cut;
     answer.usage = next.usage.or(answer.usage);
     answer.times = answer.times.merged(next.times);
     answer.finished |= next.finished;
@@ -269,6 +283,7 @@ impl Ending {
             usage: self.usage.map(Tokens::from),
             times: self.metrics.map(Metrics::times).unwrap_or_default(),
             finished: matches!(told, Status::Completed | Status::Incomplete),
+            cut: self.incomplete_details.is_some_and(|details| details.reason.cut),
             ..Meaning::default()
         }
     }
@@ -277,21 +292,6 @@ impl Ending {
 impl Announced {
     fn is_call(&self) -> bool {
         self.kind == Some(ItemKind::FunctionCall) && self.name.0
-    }
-}
-
-impl OutputItem {
-    fn channel(&self) -> Option<Channel> {
-        let holds =
-            |parts: &Option<Vec<Part>>| parts.iter().flatten().any(|part| part.text.0 || part.refusal.0);
-        match self.kind? {
-            ItemKind::Message => holds(&self.content).then_some(Channel::Answer),
-            ItemKind::Reasoning => {
-                (holds(&self.content) || holds(&self.summary)).then_some(Channel::Reasoning)
-            }
-            ItemKind::FunctionCall => Some(Channel::ToolCall),
-            ItemKind::Other => None,
-        }
     }
 }
 

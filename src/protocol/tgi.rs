@@ -4,9 +4,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use url::Url;
 
-use super::something::Something;
+use super::reason::Reason;
+use super::words::Words;
 use super::{Meaning, Nonsense, address, from_json, refusal, to_json};
-use crate::domain::{Channel, Prompt, Target, Tokens};
+use crate::domain::{Prompt, Target, Tokens};
 
 #[derive(Debug, Serialize)]
 struct Body<'a> {
@@ -29,7 +30,7 @@ struct Event {
     token: Option<Token>,
     /// The whole text, which may well be empty; in the last event only.
     #[serde(default)]
-    generated_text: Option<Something>,
+    generated_text: Option<Words>,
     #[serde(default)]
     details: Option<Details>,
     #[serde(default)]
@@ -42,7 +43,7 @@ struct Token {
     #[serde(default)]
     id: Value,
     #[serde(default)]
-    text: Something,
+    text: Words,
     #[serde(default)]
     special: Option<bool>,
 }
@@ -50,7 +51,7 @@ struct Token {
 #[derive(Debug, Deserialize)]
 struct Details {
     #[serde(default)]
-    finish_reason: Something,
+    finish_reason: Reason,
     #[serde(default)]
     generated_tokens: Option<u64>,
     #[serde(default)]
@@ -76,15 +77,12 @@ pub(super) fn body(target: &Target, prompt: &Prompt) -> String {
 
 pub(super) fn interpret(data: &[u8]) -> Result<Meaning, Nonsense> {
     let event: Event = from_json(data)?;
-    let mut meaning = event.end();
-    if let Some(token) = &event.token {
-        meaning.token_ids = Some(token.count());
-        // The end of the text is a token too, but one that nobody reads.
-        if token.text.0 && token.special != Some(true) {
-            meaning.channels.push(Channel::Answer);
-        }
-    }
-    Ok(meaning)
+    let end = event.end();
+    let token_ids = event.token.as_ref().map(Token::count);
+    // The end of the text is a token too, but one that nobody reads.
+    let token = event.token.filter(|token| token.special != Some(true));
+    let words = token.map(|token| token.text).unwrap_or_default();
+    Ok(Meaning { token_ids, ..end }.saying(words))
 }
 
 /// An answer that comes whole is an object, or a list of one.
@@ -96,21 +94,19 @@ pub(super) fn interpret_whole(body: &[u8]) -> Result<Meaning, Nonsense> {
         }
         _ => from_json(body)?,
     };
-    let mut meaning = event.end();
-    if event.generated_text.is_some_and(|text| text.0) {
-        meaning.channels.push(Channel::Answer);
-    }
-    Ok(meaning)
+    let end = event.end();
+    Ok(end.saying(event.generated_text.unwrap_or_default()))
 }
 
 impl Event {
-    /// What is said about the answer as a whole.
+    /// What is said about the answer as a whole; its text comes token by token before, and is not read again.
     fn end(&self) -> Meaning {
         let error = self.error.as_ref().filter(|error| !error.is_null());
-        let reason = self.details.as_ref().is_some_and(|details| details.finish_reason.0);
+        let reason = self.details.as_ref().map(|details| details.finish_reason).unwrap_or_default();
         Meaning {
             error: error.map(refusal::text_of),
-            finished: reason || self.generated_text.is_some(),
+            finished: reason.told || self.generated_text.is_some(),
+            cut: reason.cut,
             usage: self.details.as_ref().and_then(Details::tokens),
             ..Meaning::default()
         }
@@ -161,6 +157,24 @@ mod tests {
             let meaning = meaning(end);
             assert!(meaning.finished && !meaning.ended && meaning.channels.is_empty(), "{end}");
             assert_eq!(meaning.usage, None);
+        }
+    }
+
+    #[test]
+    fn the_text_is_read_token_by_token_and_not_again_at_the_end() {
+        let text = |json: &str| meaning(json).text;
+        assert_eq!(text(r#"{"token":{"id":7,"text":" a","special":false}}"#), " a");
+        assert_eq!(text(r#"{"token":{"id":2,"text":"</s>","special":true}}"#), "");
+        assert_eq!(text(r#"{"token":{"id":7,"text":"b","special":false},"generated_text":" ab"}"#), "b");
+        assert_eq!(interpret_whole(br#"{"generated_text":" ab"}"#).unwrap().text, " ab");
+    }
+
+    #[test]
+    fn only_the_limit_on_length_cuts() {
+        for (reason, cut) in [("length", true), ("eos_token", false), ("stop_sequence", false)] {
+            let end = format!(r#"{{"generated_text":"a","details":{{"finish_reason":"{reason}"}}}}"#);
+            assert_eq!(meaning(&end).cut, cut, "{reason}");
+            assert_eq!(interpret_whole(end.as_bytes()).unwrap().cut, cut, "{reason}");
         }
     }
 

@@ -15,13 +15,15 @@
 
 use std::time::Duration;
 
+use serde::de::{Deserializer, SeqAccess};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use url::Url;
 
-use super::something::Something;
-use super::{Meaning, Nonsense, address, from_json, refusal, to_json};
-use crate::domain::{Channel, Engine, Prompt, ServerTimes, Target, Tokens};
+use super::look::{Look, look, pass_over};
+use super::words::Words;
+use super::{Meaning, Nonsense, address, from_json, reason, refusal, to_json};
+use crate::domain::{Engine, Prompt, ServerTimes, Target, Tokens};
 
 #[derive(Debug, Serialize)]
 struct Body<'a> {
@@ -60,7 +62,7 @@ struct Vllm {
 #[derive(Debug, Deserialize)]
 struct Event {
     #[serde(default)]
-    text_output: Option<Something>,
+    text_output: Option<Output>,
     #[serde(default)]
     details: Option<Details>,
     #[serde(default)]
@@ -81,6 +83,10 @@ struct Event {
     #[serde(default)]
     error: Option<Value>,
 }
+
+/// A text, or a list of several to the same prompt, of which the first is read.
+#[derive(Debug, Default)]
+struct Output(Words);
 
 /// MindIE's, with the tokens so far.
 #[derive(Debug, Deserialize)]
@@ -140,7 +146,7 @@ pub(super) fn interpret_whole(body: &[u8]) -> Result<Meaning, Nonsense> {
 
 impl Event {
     /// `output` is the total that the event tells outside its details.
-    fn meaning(&self, output: Option<u64>) -> Meaning {
+    fn meaning(self, output: Option<u64>) -> Meaning {
         let error = self.error.as_ref().filter(|error| !error.is_null());
         let details = self.details.as_ref();
         let tokens = Tokens {
@@ -148,19 +154,19 @@ impl Event {
             output: details.and_then(|details| details.generated_tokens).or(output),
             ..Tokens::default()
         };
-        let mut reasons =
-            [self.finish_reason.as_ref(), details.and_then(|details| details.finish_reason.as_ref())]
-                .into_iter()
-                .flatten();
-        Meaning {
-            channels: self.text_output.filter(|text| text.0).map(|_| Channel::Answer).into_iter().collect(),
+        let reasons =
+            [self.finish_reason.as_ref(), details.and_then(|details| details.finish_reason.as_ref())];
+        let mut reasons = reasons.into_iter().flatten().filter_map(reason_of).peekable();
+        let meaning = Meaning {
             usage: (tokens != Tokens::default()).then_some(tokens),
             times: self.times(),
-            finished: self.triton_final_response == Some(true) || reasons.any(is_reason),
+            finished: self.triton_final_response == Some(true) || reasons.peek().is_some(),
+            cut: reasons.any(reason::is_length),
             may_be_last: self.text_output.is_some() && details.is_none() && self.finish_reason.is_none(),
             error: error.map(refusal::text_of),
             ..Meaning::default()
-        }
+        };
+        meaning.saying(self.text_output.unwrap_or_default().0)
     }
 
     /// MindIE tells how long each step waited and took. The wait of the first step, the one without a decode
@@ -185,114 +191,28 @@ fn first(value: &Value) -> Option<&Value> {
 }
 
 /// The vLLM back end writes Python's `None` as a text until the answer is finished.
-fn is_reason(value: &Value) -> bool {
-    first(value).and_then(Value::as_str).is_some_and(|reason| !reason.is_empty() && reason != "None")
+fn reason_of(value: &Value) -> Option<&str> {
+    first(value).and_then(Value::as_str).filter(|reason| !reason.is_empty() && *reason != "None")
+}
+
+impl Look for Output {
+    fn text(text: &str) -> Self {
+        Self(Words::text(text))
+    }
+
+    fn list<'de, A: SeqAccess<'de>>(mut items: A) -> Result<Self, A::Error> {
+        let first: Option<Words> = items.next_element()?;
+        pass_over(items)?;
+        let any = first.is_some();
+        Ok(Self(Words { any, ..first.unwrap_or_default() }))
+    }
+}
+
+impl<'de> Deserialize<'de> for Output {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        look(deserializer)
+    }
 }
 
 #[cfg(test)]
-mod tests {
-    use std::sync::Arc;
-
-    use super::*;
-    use crate::domain::fixture::target;
-
-    const MS: Duration = Duration::from_millis(1);
-
-    fn meaning(json: &str) -> Meaning {
-        interpret(json.as_bytes()).unwrap()
-    }
-
-    #[test]
-    fn text_is_an_answer_and_its_absence_is_nothing() {
-        assert_eq!(meaning(r#"{"text_output":" a"}"#).channels, [Channel::Answer]);
-        assert_eq!(meaning(r#"{"text_output":["a","b"]}"#).channels, [Channel::Answer]);
-        assert_eq!(meaning(r#"{"text_output":""}"#).channels, []);
-        assert_eq!(meaning(r#"{"model_name":"m"}"#), Meaning::default());
-    }
-
-    #[test]
-    fn mindie_counts_on_every_event_and_finishes_on_the_last() {
-        let event = |reason: &str, tokens: u32| {
-            let json = format!(
-                r#"{{"text_output":"a","details":{{{reason}"generated_tokens":{tokens},"batch_size":1}}}}"#
-            );
-            let meaning = meaning(&json);
-            (meaning.usage.unwrap().output, meaning.finished, meaning.may_be_last)
-        };
-        assert_eq!(event("", 1), (Some(1), false, false));
-        assert_eq!(event(r#""finish_reason":"length","#, 5), (Some(5), true, false));
-        assert_eq!(event(r#""finish_reason":null,"#, 5), (Some(5), false, false));
-    }
-
-    #[test]
-    fn only_the_first_wait_is_the_queue() {
-        let first = meaning(
-            r#"{"text_output":"a","details":{"generated_tokens":1,"queue_wait_time":5082},
-                "prefill_time":28,"decode_time":null}"#,
-        );
-        let queue = Some(Duration::from_micros(5082));
-        assert_eq!(first.times, ServerTimes { queue, prefill: Some(28 * MS), decode: None, load: None });
-        let later = meaning(
-            r#"{"text_output":"b","details":{"generated_tokens":2,"queue_wait_time":36},
-                "prefill_time":null,"decode_time":9}"#,
-        );
-        assert_eq!(later.times, ServerTimes::default());
-        assert_eq!(meaning(r#"{"text_output":"","queue_wait_time":[5082,36]}"#).times.queue, queue);
-    }
-
-    #[test]
-    fn an_event_without_any_word_of_an_end_may_be_the_last() {
-        let plain = r#"{"model_name":"ensemble","model_version":"1","sequence_end":false,"sequence_id":0,
-            "sequence_start":false,"text_output":"a"}"#;
-        assert!(meaning(plain).may_be_last && !meaning(plain).finished);
-        assert!(meaning(r#"{"text_output":""}"#).may_be_last);
-        assert!(!meaning(r#"{"text_output":"a","finish_reason":"None"}"#).may_be_last);
-        assert!(!meaning(r#"{"error":"x"}"#).may_be_last);
-        assert!(!meaning("{}").may_be_last);
-    }
-
-    #[test]
-    fn vllm_says_none_until_it_says_why_it_stopped() {
-        let event = |reason: &str| {
-            meaning(&format!(
-                r#"{{"text_output":"a","finish_reason":"{reason}","num_input_tokens":9,"num_output_tokens":2}}"#
-            ))
-        };
-        assert!(!event("None").finished);
-        let last = event("length");
-        assert!(last.finished);
-        assert_eq!((last.token_ids, last.usage.unwrap().prompt), (Some(2), Some(9)));
-        assert_eq!(last.usage.unwrap().output, None);
-        assert!(meaning(r#"{"text_output":"","triton_final_response":true}"#).finished);
-    }
-
-    #[test]
-    fn only_vllm_is_asked_for_an_exact_length_and_spared_the_parameters_of_others() {
-        let prompt = Prompt { exact_output: true, ..Prompt::of_user("hi", 7) };
-        let sent = |engine| {
-            let target = Target { engine, ..Arc::unwrap_or_clone(target("t", &[])) };
-            serde_json::from_str::<Value>(&body(&target, &prompt)).unwrap()
-        };
-        let (vllm, others) = (sent(Engine::Vllm), sent(Engine::Auto));
-        assert_eq!((&vllm["min_tokens"], &vllm["ignore_eos"]), (&7.into(), &true.into()));
-        assert_eq!((vllm.get("parameters"), others.get("min_tokens")), (None, None));
-        assert_eq!(others["parameters"]["max_new_tokens"], 7);
-    }
-
-    #[test]
-    fn an_error_object_is_an_error() {
-        assert_eq!(meaning(r#"{"error":"failed"}"#).error.as_deref(), Some("failed"));
-        assert!(interpret(b"<html>").is_err());
-    }
-
-    #[test]
-    fn whole_answers_tell_their_total() {
-        let output = |body: &str| interpret_whole(body.as_bytes()).unwrap().usage.and_then(|u| u.output);
-        assert_eq!(
-            output(r#"{"text_output":"a","details":{"finish_reason":"length","generated_tokens":5}}"#),
-            Some(5)
-        );
-        assert_eq!(output(r#"{"text_output":"a","num_output_tokens":6}"#), Some(6));
-        assert_eq!(output(r#"{"text_output":"a"}"#), None);
-    }
-}
+mod tests;

@@ -55,6 +55,24 @@ async fn a_large_whole_answer_of_empty_things_does_not_become_a_larger_tree() {
 }
 
 #[tokio::test]
+async fn empty_things_in_a_whole_answer_are_not_kept_one_by_one() {
+    for (api, open, close) in [
+        ("openai-chat", "{\"choices\":[", "]}"),
+        ("openai-responses", "{\"status\":\"completed\",\"output\":[", "]}"),
+        ("anthropic", "{\"type\":\"message\",\"content\":[", "]}"),
+        ("gemini", "[", "]"),
+        ("gemini", "{\"candidates\":[{\"content\":{\"parts\":[", "]}}]}"),
+    ] {
+        let body = format!("{open}{}{{}}{close}", "{},".repeat(340_000));
+        let server = Hostile::saying(format!("{WHOLE}{body}")).await;
+        let url = server.url();
+        let more = format!("stream = false\napi = '{api}'");
+        let ended = Victim { more: &more, ..Victim::of(&url, LONG) }.probe().await;
+        assert_eq!(ended.outcome, "empty", "{api}: {ended:?}");
+    }
+}
+
+#[tokio::test]
 async fn deep_nesting_does_not_overflow_the_stack() {
     let deep = 100_000;
     for (open, close) in [("[", "]"), ("{\"a\":", "}")] {

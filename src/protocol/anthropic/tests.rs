@@ -70,6 +70,34 @@ fn a_block_counts_when_it_opens_with_something() {
 }
 
 #[test]
+fn text_and_thinking_are_read_from_starts_and_deltas() {
+    let said = |event: &str, field: &str, block: &str| {
+        let Meaning { text, thought, .. } = meaning(&format!(r#"{{"type":"{event}","{field}":{block}}}"#));
+        (text, thought)
+    };
+    let [nothing, a] = ["", "a"].map(str::to_owned);
+    for (event, field) in [("content_block_start", "content_block"), ("content_block_delta", "delta")] {
+        let said = |block: &str| said(event, field, block);
+        assert_eq!(said(r#"{"type":"text","text":"a"}"#), (a.clone(), nothing.clone()), "{event}");
+        assert_eq!(said(r#"{"type":"thinking","thinking":"a"}"#), (nothing.clone(), a.clone()), "{event}");
+        let others = [r#"{"type":"redacted_thinking","data":"x"}"#, r#"{"partial_json":"{"}"#, "null"];
+        for other in others {
+            assert_eq!(said(other), (nothing.clone(), nothing.clone()), "{event} {other}");
+        }
+    }
+}
+
+#[test]
+fn only_the_limit_on_length_cuts() {
+    for (reason, cut) in [("max_tokens", true), ("end_turn", false), ("stop_sequence", false)] {
+        let delta = format!(r#"{{"type":"message_delta","delta":{{"stop_reason":"{reason}"}}}}"#);
+        assert_eq!(meaning(&delta).cut, cut, "{reason}");
+        let answer = format!(r#"{{"type":"message","content":[],"stop_reason":"{reason}"}}"#);
+        assert_eq!(whole(&answer).cut, cut, "{reason}");
+    }
+}
+
+#[test]
 fn pings_ends_of_blocks_and_the_unknown_mean_nothing() {
     for json in [
         r#"{"type":"ping"}"#,
@@ -150,10 +178,11 @@ fn every_shape_of_error_is_an_error() {
 fn a_whole_answer_tells_channels_counts_and_the_stop() {
     let answer = whole(
         r#"{"type":"message","content":[{"type":"thinking","thinking":"a"},{"type":"text","text":"b"},
-            {"type":"tool_use","id":"t","name":"n","input":{}}],"stop_reason":"tool_use",
+            {"type":"text","text":"c"},{"type":"tool_use","id":"t","name":"n","input":{}}],"stop_reason":"tool_use",
             "usage":{"input_tokens":4,"output_tokens":2}}"#,
     );
     assert_eq!(answer.channels, [Channel::Reasoning, Channel::Answer, Channel::ToolCall]);
+    assert_eq!((&*answer.text, &*answer.thought), ("bc", "a"));
     let usage = Tokens { prompt: Some(4), output: Some(2), ..Tokens::default() };
     assert_eq!((answer.usage, answer.finished), (Some(usage), true));
     let empty = whole(r#"{"type":"message","content":[{"type":"text","text":""}],"stop_reason":"end_turn"}"#);

@@ -47,7 +47,9 @@ fn text_refusals_reasoning_and_arguments_are_told_apart() {
         ("function_call_arguments", Channel::ToolCall),
     ] {
         let event = |delta| format!(r#"{{"delta":{delta},"type":"response.{kind}.delta"}}"#);
-        let expected = Meaning { channels: vec![channel], ..Meaning::default() };
+        let said = |wanted| if channel == wanted { "a".to_owned() } else { String::new() };
+        let (text, thought) = (said(Channel::Answer), said(Channel::Reasoning));
+        let expected = Meaning { channels: vec![channel], text, thought, ..Meaning::default() };
         assert_eq!(meaning(&event(r#""a""#)), expected, "{kind}");
         assert_eq!(meaning(&event(r#""""#)), Meaning::default(), "{kind}");
         assert_eq!(meaning(&event("null")), Meaning::default(), "{kind}");
@@ -96,6 +98,44 @@ fn an_answer_that_is_over_tells_its_counts_and_times() {
         assert_eq!(over.times.prefill, Some(Duration::from_micros(2500)));
         assert_eq!(over.times.decode, Some(Duration::from_millis(30)));
     }
+}
+
+#[test]
+fn an_answer_is_cut_if_its_details_say_so() {
+    for (details, cut) in [
+        (r#"{"reason":"max_output_tokens"}"#, true),
+        (r#"{"reason":"content_filter"}"#, false),
+        ("{}", false),
+        ("null", false),
+    ] {
+        let ending = format!(r#""status":"incomplete","incomplete_details":{details},"output":[]"#);
+        assert_eq!(whole(&format!(r#"{{"object":"response",{ending}}}"#)).cut, cut, "{details}");
+        for kind in ["completed", "incomplete"] {
+            let over = format!(r#"{{"type":"response.{kind}","response":{{{ending}}}}}"#);
+            assert_eq!(meaning(&over).cut, cut, "{kind} {details}");
+        }
+    }
+}
+
+#[test]
+fn what_the_end_says_once_more_is_not_read_again() {
+    let output = r#"[{"type":"message","content":[{"type":"output_text","text":"aa"}]}]"#;
+    let over = format!(r#"{{"type":"response.completed","response":{{"output":{output}}}}}"#);
+    assert_eq!(meaning(&over).text, "");
+    let done = r#"{"type":"response.output_text.done","text":"aa"}"#;
+    assert_eq!(whole(&stream(&[TEXT, TEXT, done, &over])).text, "aa");
+}
+
+#[test]
+fn a_whole_answer_is_read_part_by_part() {
+    let answer = whole(
+        r#"{"status":"completed","output":[
+            {"type":"reasoning","summary":[{"text":"c"}],"content":[{"type":"reasoning_text","text":"b"}]},
+            {"type":"message","content":[{"type":"output_text","text":"a"},{"type":"refusal","refusal":"no"}]},
+            {"type":"function_call","name":"n","arguments":"{}"}]}"#,
+    );
+    assert_eq!((&*answer.text, &*answer.thought), ("ano", "bc"));
+    assert_eq!(answer.channels, [Channel::Reasoning, Channel::Answer, Channel::ToolCall]);
 }
 
 #[test]
