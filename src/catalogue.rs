@@ -5,7 +5,7 @@ mod labels;
 
 use std::fmt::Write as _;
 
-use crate::domain::Target;
+use crate::domain::{self, Target};
 pub use labels::{Direction, Label, Phase, ServerPhase};
 
 /// One metric family.
@@ -32,6 +32,8 @@ pub enum Kind {
 pub enum Scope {
     /// `target`, `workload`
     Workload,
+    /// The same, of workloads with planted facts.
+    Rag,
     /// `target`
     Target,
     /// The daemon itself: no label.
@@ -63,6 +65,25 @@ pub const FAILURES: Family = labelled(
 pub const ANSWERS: Family = labelled(
     family("sloprobe_answers_total", Counter, Workload, "Successful probes, by the verdict on the answer."),
     Label::Verdict,
+);
+pub const FACTS: Family = labelled(
+    family(
+        "sloprobe_facts_total",
+        Counter,
+        Scope::Rag,
+        "Answers about a planted fact that could be judged, by the depth of the fact in percent of the prompt.",
+    ),
+    Label::Depth,
+);
+pub const FACTS_FOUND: Family = labelled(
+    family("sloprobe_facts_found_total", Counter, Scope::Rag, "Those of them that were right."),
+    Label::Depth,
+);
+pub const COLD_CACHED: Family = family(
+    "sloprobe_cold_cached_total",
+    Counter,
+    Workload,
+    "Probes whose prompt was new from its first word, and of which the server says that much was in its cache.",
 );
 pub const SKIPPED: Family = labelled(
     family("sloprobe_skipped_total", Counter, Workload, "Due times that were not served, by reason."),
@@ -207,10 +228,13 @@ pub const BUILD_INFO: Family = labelled(
 );
 
 /// In the order of the documentation.
-pub const ALL: [&Family; 26] = [
+pub const ALL: [&Family; 29] = [
     &PROBES,
     &FAILURES,
     &ANSWERS,
+    &FACTS,
+    &FACTS_FOUND,
+    &COLD_CACHED,
     &SKIPPED,
     &SUSPECT,
     &TTFT,
@@ -240,7 +264,7 @@ impl Family {
     /// Names of the labels with a closed set of values, scope first.
     pub fn labels(&self) -> Vec<&'static str> {
         let scope: &[&str] = match self.scope {
-            Scope::Workload => &["target", "workload"],
+            Scope::Workload | Scope::Rag => &["target", "workload"],
             Scope::Target => &["target"],
             Scope::Daemon => &[],
         };
@@ -251,6 +275,7 @@ impl Family {
     pub fn series(&self, targets: &[impl AsRef<Target>]) -> usize {
         let places = match self.scope {
             Scope::Workload => targets.iter().map(|target| target.as_ref().mix.len()).sum(),
+            Scope::Rag => targets.iter().map(|target| has_facts(target.as_ref())).sum(),
             Scope::Target => targets.len(),
             Scope::Daemon => 1,
         };
@@ -261,6 +286,11 @@ impl Family {
         };
         places * each * self.label.map_or(1, |label| label.values().len().max(1))
     }
+}
+
+/// How many workloads of a target plant facts.
+fn has_facts(target: &Target) -> usize {
+    target.mix.iter().filter(|share| share.workload.kind == domain::Kind::Rag).count()
 }
 
 impl Kind {

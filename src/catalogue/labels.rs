@@ -1,6 +1,6 @@
 //! Labels beside target and workload: every value that can occur is known here.
 
-use crate::domain::{Failure, Skip, Verdict};
+use crate::domain::{Depth, Failure, Skip, Verdict};
 
 /// A label with a closed set of values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -11,6 +11,7 @@ pub enum Label {
     Phase,
     ServerPhase,
     Direction,
+    Depth,
     /// Free text about the target or the build; only on info metrics.
     Info,
 }
@@ -49,6 +50,7 @@ impl Label {
             Self::Verdict => Some("verdict"),
             Self::Phase | Self::ServerPhase => Some("phase"),
             Self::Direction => Some("direction"),
+            Self::Depth => Some("depth"),
             Self::Info => None,
         }
     }
@@ -61,6 +63,7 @@ impl Label {
             Self::Phase => Phase::ALL.iter().map(|p| p.label()).collect(),
             Self::ServerPhase => ServerPhase::ALL.iter().map(|p| p.label()).collect(),
             Self::Direction => Direction::ALL.iter().map(|d| d.label()).collect(),
+            Self::Depth => Depth::BANDS.to_vec(),
             Self::Info => Vec::new(),
         }
     }

@@ -34,6 +34,15 @@ pub enum Role {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Depth(pub u8);
 
+impl Depth {
+    /// Fifths of a text.
+    pub const BANDS: [&'static str; 5] = ["0-20", "20-40", "40-60", "60-80", "80-100"];
+
+    pub fn band(self) -> &'static str {
+        Self::BANDS[usize::from(self.0.min(99) / 20)]
+    }
+}
+
 impl Role {
     /// As most formats write it.
     pub fn name(self) -> &'static str {
@@ -86,6 +95,15 @@ impl Prompt {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn depths_fall_into_fifths() {
+        let bands = [0, 19, 20, 50, 79, 80, 99, 100, 255].map(|depth| Depth(depth).band());
+        assert_eq!(
+            bands,
+            ["0-20", "0-20", "20-40", "40-60", "60-80", "80-100", "80-100", "80-100", "80-100"]
+        );
+    }
 
     #[test]
     fn a_system_turn_is_told_apart_from_the_conversation() {

@@ -3,7 +3,10 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use super::{Answer, Depth, Fault, Sample, Seed, ServerTimes, Target, Timeline, Tokens, Workload};
+use super::{Answer, Cache, Depth, Fault, Sample, Seed, ServerTimes, Target, Timeline, Tokens, Workload};
+
+/// No chat template has more before the user's words, as far as is known.
+const TEMPLATE_TOKENS: u64 = 128;
 
 /// Every probe ends in exactly one of these, whatever happened.
 #[derive(Debug, Clone)]
@@ -52,6 +55,14 @@ impl Report {
     /// `ok`, or the label of the failure.
     pub fn outcome(&self) -> &'static str {
         self.fault.as_ref().map_or("ok", |fault| fault.failure.label())
+    }
+
+    /// The server had much of a prompt in its cache that was new from its first word. The chat template comes
+    /// before that word, and may well be there.
+    pub fn was_cold_but_cached(&self) -> bool {
+        let cached = self.tokens.cached.unwrap_or_default();
+        let most = self.tokens.prompt.map_or(TEMPLATE_TOKENS, |prompt| TEMPLATE_TOKENS.min(prompt / 2));
+        self.workload.cache == Cache::Cold && cached > most
     }
 
     /// Takes the judgement of the answer, and keeps no more of the answer than a person needs to see why. What

@@ -12,7 +12,7 @@ use prometheus::{
 use super::info::TargetInfo;
 use crate::catalogue::{self as cat, Direction, Family, Kind, Phase, Scope, ServerPhase};
 use crate::domain::clock::unix_seconds;
-use crate::domain::{Identity, Report, Skip, Target, Workload};
+use crate::domain::{self, Identity, Report, Skip, Target, Verdict, Workload};
 
 #[derive(Debug)]
 pub(super) struct Metrics {
@@ -20,6 +20,9 @@ pub(super) struct Metrics {
     probes: IntCounterVec,
     failures: IntCounterVec,
     answers: IntCounterVec,
+    facts: IntCounterVec,
+    facts_found: IntCounterVec,
+    cold_cached: IntCounterVec,
     skipped: IntCounterVec,
     suspect: IntCounterVec,
     ttft: HistogramVec,
@@ -53,6 +56,9 @@ impl Metrics {
             probes: counter(r, &cat::PROBES, &places)?,
             failures: counter(r, &cat::FAILURES, &places)?,
             answers: counter(r, &cat::ANSWERS, &places)?,
+            facts: counter(r, &cat::FACTS, &places)?,
+            facts_found: counter(r, &cat::FACTS_FOUND, &places)?,
+            cold_cached: counter(r, &cat::COLD_CACHED, &places)?,
             skipped: counter(r, &cat::SKIPPED, &places)?,
             suspect: counter(r, &cat::SUSPECT, &places)?,
             ttft: histogram(r, &cat::TTFT, &places)?,
@@ -132,12 +138,25 @@ impl Metrics {
             self.failures.with_label_values(&[target, workload, fault.failure.label()]).inc();
         }
         if let Some(verdict) = report.verdict {
-            self.answers.with_label_values(&[target, workload, verdict.label()]).inc();
+            self.record_verdict(report, verdict);
+        }
+        if report.was_cold_but_cached() {
+            self.cold_cached.with_label_values(&place).inc();
         }
         if succeeded {
             self.last_success.with_label_values(&place).set(unix_seconds(now));
             self.record_durations(report);
             self.record_server(report);
+        }
+    }
+
+    fn record_verdict(&self, report: &Report, verdict: Verdict) {
+        let (target, workload) = (&*report.target.name, &*report.workload.name);
+        self.answers.with_label_values(&[target, workload, verdict.label()]).inc();
+        if let Some(depth) = report.depth.filter(|_| verdict != Verdict::Unchecked) {
+            let place = [target, workload, depth.band()];
+            self.facts.with_label_values(&place).inc();
+            self.facts_found.with_label_values(&place).inc_by(u64::from(verdict == Verdict::Right));
         }
     }
 
@@ -237,16 +256,21 @@ fn observe_phases(histogram: &HistogramVec, report: &Report, phases: [(&str, Opt
 /// The label values of every series that can exist.
 struct Places {
     workloads: Vec<Vec<String>>,
+    /// Those of them that plant facts.
+    rag: Vec<Vec<String>>,
     targets: Vec<Vec<String>>,
 }
 
 impl Places {
     fn of(targets: &[Arc<Target>]) -> Self {
-        let workloads = targets.iter().flat_map(|target| {
-            target.mix.iter().map(|share| vec![target.name.to_string(), share.workload.name.to_string()])
-        });
+        let of = |wanted: fn(&Workload) -> bool| {
+            let pairs = targets.iter().flat_map(|target| target.mix.iter().map(move |share| (target, share)));
+            let pairs = pairs.filter(|(_, share)| wanted(&share.workload));
+            pairs.map(|(t, share)| vec![t.name.to_string(), share.workload.name.to_string()]).collect()
+        };
         Self {
-            workloads: workloads.collect(),
+            workloads: of(|_| true),
+            rag: of(|workload| workload.kind == domain::Kind::Rag),
             targets: targets.iter().map(|t| vec![t.name.to_string()]).collect(),
         }
     }
@@ -254,6 +278,7 @@ impl Places {
     fn of_family(&self, family: &Family) -> Vec<Vec<String>> {
         let scope = match family.scope {
             Scope::Workload => self.workloads.clone(),
+            Scope::Rag => self.rag.clone(),
             Scope::Target => self.targets.clone(),
             Scope::Daemon => vec![Vec::new()],
         };
