@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! server -> answer -> driver -> model -> cost, prefix      the engine and its network face
-//!           answer -> compose -> text, wire, faults         what is said
+//!           answer -> compose -> writer, wire, faults       what is said
 //!           body   -> log                                   when it was said
 //! profiles -> published -> load -> model                    does the model behave as real engines did
 //! ```
@@ -40,6 +40,7 @@ mod server;
 mod text;
 mod whole;
 mod wire;
+mod writer;
 
 pub use control::Control;
 pub use log::Log;

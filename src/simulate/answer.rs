@@ -18,9 +18,10 @@ use super::log::Finish;
 use super::model::{self, RequestId};
 use super::problem::Problem;
 use super::server::{App, MOST_BODY_BYTES};
-use super::text::{self, Writer};
+use super::text;
 use super::whole;
 use super::wire::{Ask, FinishReason, Route};
+use super::writer::Writer;
 use crate::domain::clock::{unix_seconds, wall_now};
 
 /// `POST /v1/chat/completions`

@@ -8,8 +8,8 @@ use bytes::Bytes;
 use super::faults::{FaultKind, Strikes};
 use super::log::WriteKind;
 use super::model::{Refusal, Token};
-use super::text::Writer;
 use super::wire::{Choice, Chunk, FinishReason, Route, Said, StreamOptions, Usage, error_body};
+use super::writer::Writer;
 
 /// What is fixed when an answer begins.
 #[derive(Debug)]

@@ -17,8 +17,8 @@ use super::log::{Finish, Write, WriteKind};
 use super::model::Token;
 use super::problem::Problem;
 use super::server::App;
-use super::text::Writer;
 use super::wire::{FinishReason, Route, Usage, error_body};
+use super::writer::Writer;
 
 /// Waits for the whole answer and sends it.
 pub async fn collect(
