@@ -36,6 +36,7 @@ pub mod prefix;
 mod problem;
 pub mod profiles;
 pub mod published;
+pub mod read_prompt;
 mod server;
 mod text;
 mod whole;
