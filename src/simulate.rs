@@ -2,7 +2,8 @@
 //!
 //! ```text
 //! server -> answer -> driver -> model -> cost, prefix      the engine and its network face
-//!           answer -> compose -> writer, wire, faults       what is said
+//!           answer -> speech -> read_prompt, writer         what is said
+//!           answer -> compose -> writer, wire, faults       in which form
 //!           body   -> log                                   when it was said
 //! profiles -> published -> load -> model                    does the model behave as real engines did
 //! ```
@@ -38,6 +39,7 @@ pub mod profiles;
 pub mod published;
 pub mod read_prompt;
 mod server;
+mod speech;
 mod text;
 mod whole;
 mod wire;

@@ -21,6 +21,8 @@ Examples:
       small steps: smooth gaps, late first tokens
   sloprobe simulate --fault stall=5s@10,share=0.1 --fault http-503=30,count=3
       one answer in ten pauses for 5 s after 10 tokens; three requests get a 503
+  sloprobe simulate --fault wrong,share=0.05 --fault lost-middle
+      one answer in twenty is wrong, and so is each whose fact lies amid the prompt
   curl -d '{\"faults\":[\"upgrade=0.33.0\"]}' http://127.0.0.1:8200/sim/faults
       change the faults of a running server; an empty list makes it healthy again
   curl http://127.0.0.1:8200/sim/log

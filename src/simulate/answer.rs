@@ -18,6 +18,7 @@ use super::log::Finish;
 use super::model::{self, RequestId};
 use super::problem::Problem;
 use super::server::{App, MOST_BODY_BYTES};
+use super::speech::Speech;
 use super::text;
 use super::whole;
 use super::wire::{Ask, FinishReason, Route};
@@ -79,10 +80,9 @@ async fn respond(
         ticket.finish = Some(Finish::Complete);
         return Ok(response);
     }
-    let order = Order::read(app, route, &body, strikes, random)?;
+    let (order, writer) = Order::read(app, route, &body, strikes, random)?;
     app.log.update(&ticket.name, |entry| entry.prompt_tokens = order.prompt_tokens);
     let frame = order.frame(app, &ticket);
-    let writer = Writer::new(&order.prompt, random.rand_u64());
     if order.strikes.has(&FaultKind::HangAfterHeaders) {
         return Ok(streamed(AnswerBody::silent(ticket, Composer::new(frame, writer), app.stopping())));
     }
@@ -132,7 +132,7 @@ impl Order {
         body: &Bytes,
         strikes: Strikes,
         random: &mut Rand64,
-    ) -> Result<Self, Problem> {
+    ) -> Result<(Self, Writer), Problem> {
         let ask: Ask = serde_json::from_slice(body).map_err(|error| Problem::malformed(&error))?;
         app.check_model(ask.model.as_deref())?;
         let field = if route == Route::Chat { "messages" } else { "prompt" };
@@ -145,11 +145,11 @@ impl Order {
         let prompt_tokens = text::count(&prompt).max(1);
         let limit = app.settings.engine.context_limit();
         let max_tokens = allowed(&ask, prompt_tokens, limit)?;
-        let wanted = app.settings.answer.one(random).max(ask.min_tokens.unwrap_or(1)).max(1);
-        let full = ask.ignore_eos || wanted >= max_tokens;
-        let (output_tokens, finish) =
-            if full { (max_tokens, FinishReason::Length) } else { (wanted, FinishReason::Stop) };
-        Ok(Self { route, ask, prompt, prompt_tokens, output_tokens, max_tokens, finish, strikes })
+        let usual = app.settings.answer.one(random);
+        let speech = Speech::plan(&prompt, &strikes, usual, max_tokens, random.rand_u64());
+        let (output_tokens, finish) = end(&ask, speech.length, max_tokens);
+        let order = Self { route, ask, prompt, prompt_tokens, output_tokens, max_tokens, finish, strikes };
+        Ok((order, speech.writer))
     }
 
     fn frame(&self, app: &App, ticket: &Ticket) -> Frame {
@@ -165,6 +165,15 @@ impl Order {
             finish: self.finish,
             strikes: self.strikes.clone(),
         }
+    }
+}
+
+/// Tokens that the answer will have, and why it ends after them.
+fn end(ask: &Ask, length: Option<u32>, max_tokens: u32) -> (u32, FinishReason) {
+    let wanted = length.map(|length| length.max(ask.min_tokens.unwrap_or(1)).max(1));
+    match wanted.filter(|wanted| !ask.ignore_eos && *wanted < max_tokens) {
+        Some(wanted) => (wanted, FinishReason::Stop),
+        None => (max_tokens, FinishReason::Length),
     }
 }
 

@@ -81,6 +81,12 @@ pub enum FaultKind {
     RefuseConnection,
     /// The answer ends as filtered.
     ContentFilter,
+    /// A question that the prompt answers is answered wrongly, a story ends after a sentence.
+    Wrong,
+    /// The same thing again and again, up to the limit.
+    Degenerate,
+    /// A fact that lies in the middle of the prompt is not found: the answer is wrong.
+    LostMiddle,
     /// Not even headers come.
     Hang,
     /// Headers come, then nothing.
@@ -123,6 +129,9 @@ pub const KNOWN: &[(&str, &str, &str)] = &[
         "connection accepted and closed at once, also that of /sim: give a count",
     ),
     ("content-filter", "content-filter", "a refusal, finish reason content_filter"),
+    ("wrong", "wrong", "a wrong answer to a question of sloprobe's workloads, a story of one sentence"),
+    ("degenerate", "degenerate", "one sign or phrase again and again, up to the limit"),
+    ("lost-middle", "lost-middle", "wrong if the fact lies between 30 % and 70 % of the prompt"),
     ("hang", "hang", "no headers, for ever"),
     ("hang-after-headers", "hang-after-headers", "headers, then silence for ever"),
     ("early-role", "early-role", "role chunk before the prompt is computed"),
@@ -163,6 +172,9 @@ impl FaultKind {
             Self::EmptyAnswer => "empty-answer",
             Self::RefuseConnection => "refuse-connection",
             Self::ContentFilter => "content-filter",
+            Self::Wrong => "wrong",
+            Self::Degenerate => "degenerate",
+            Self::LostMiddle => "lost-middle",
             Self::Hang => "hang",
             Self::HangAfterHeaders => "hang-after-headers",
             Self::EarlyRole => "early-role",
@@ -242,6 +254,9 @@ fn parse(name: &str, value: Option<&str>) -> Option<FaultKind> {
         "empty-answer" => FaultKind::EmptyAnswer,
         "refuse-connection" => FaultKind::RefuseConnection,
         "content-filter" => FaultKind::ContentFilter,
+        "wrong" => FaultKind::Wrong,
+        "degenerate" => FaultKind::Degenerate,
+        "lost-middle" => FaultKind::LostMiddle,
         "hang" => FaultKind::Hang,
         "hang-after-headers" => FaultKind::HangAfterHeaders,
         "early-role" => FaultKind::EarlyRole,
