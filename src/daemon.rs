@@ -19,6 +19,7 @@ use crate::schedule::cadence::{Grid, Rotation};
 use crate::schedule::guard::{Guard, House};
 use crate::schedule::identify;
 use crate::schedule::pulse::Pulse;
+use crate::schedule::standing::Standing;
 use crate::serve::{self, Shown};
 use crate::workload::{Ruler, Source};
 
@@ -106,7 +107,9 @@ impl Daemon {
         let house = House::new(self.plan.limits, largest, now);
         let mut tasks = JoinSet::new();
         let count = self.plan.targets.len();
+        let mut first = now;
         for (index, (target, transport)) in self.plan.targets.iter().zip(&self.transports).enumerate() {
+            let standing = Arc::new(Standing::default());
             let schedule = Schedule {
                 target: Arc::clone(target),
                 transport: Arc::clone(transport),
@@ -116,13 +119,12 @@ impl Daemon {
                 guard: Guard::new(&house, target, now),
                 recorder: self.recorder(),
                 pulse: Arc::clone(&pulse),
+                standing: Arc::clone(&standing),
             };
             tasks.spawn(schedule.run(stopped.clone()));
-        }
-        let mut first = now;
-        for transport in &self.transports {
             let (transport, recorder) = (Arc::clone(transport), self.recorder());
-            tasks.spawn(identify::watch(transport, recorder, first, self.identify_every, stopped.clone()));
+            let every = self.identify_every;
+            tasks.spawn(identify::watch(transport, recorder, standing, first, every, stopped.clone()));
             first += IDENTIFY_SPREAD;
         }
         let (recorder, mut stopped) = (self.recorder(), stopped.clone());

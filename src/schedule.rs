@@ -3,10 +3,12 @@
 //! The schedule is open-loop. A slow answer delays no other probe, and a due time that is not served is
 //! counted with its reason.
 
+mod back_off;
 pub mod cadence;
 pub mod guard;
 pub mod identify;
 pub mod pulse;
+pub mod standing;
 
 use std::sync::Arc;
 
@@ -21,6 +23,7 @@ use crate::workload::Source;
 use cadence::{Grid, Rotation};
 use guard::Guard;
 use pulse::Pulse;
+use standing::Standing;
 
 /// Everything that the schedule of one target works with.
 #[derive(Debug)]
@@ -34,6 +37,7 @@ pub struct Schedule {
     pub guard: Guard,
     pub recorder: Arc<Recorder>,
     pub pulse: Arc<Pulse>,
+    pub standing: Arc<Standing>,
 }
 
 impl Schedule {
@@ -78,6 +82,7 @@ impl Schedule {
         let in_flight = self.recorder.started(&self.target, workload);
         let (transport, recorder) = (Arc::clone(&self.transport), Arc::clone(&self.recorder));
         let (pulse, learner) = (Arc::clone(&self.pulse), self.sources[turn].learner());
+        let standing = Arc::clone(&self.standing);
         running.spawn(async move {
             let mut report = probe::run(&transport, job).await;
             report.suspect = pulse.was_late_since(report.timeline.started, Instant::now());
@@ -85,6 +90,7 @@ impl Schedule {
                 learner.learn(report.seed, tokens);
             }
             permit.settle(&report, Instant::now());
+            standing.hear(&report);
             recorder.record(&report);
             drop(in_flight);
         });

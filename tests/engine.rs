@@ -131,8 +131,13 @@ async fn a_page_without_end_is_left_alone() {
 }
 
 #[tokio::test]
-async fn a_server_that_wants_rest_or_hangs_up_is_asked_for_one_page_only() {
-    for script in [answer("429 Too Many Requests", "retry-after: 60\r\n", "later"), vec![Step::Close]] {
+async fn a_server_that_wants_rest_refuses_the_key_or_hangs_up_is_asked_for_one_page_only() {
+    for script in [
+        answer("429 Too Many Requests", "retry-after: 60\r\n", "later"),
+        answer("401 Unauthorized", "", r#"{"error":"Unauthorized"}"#),
+        answer("403 Forbidden", "", "no"),
+        vec![Step::Close],
+    ] {
         let server = Server::start(script).await;
         let plan = plan(&format!("http://{}", server.address), "", QUICK);
         let transport = Transport::new(&plan.targets[0], &Trust::default()).unwrap();

@@ -18,7 +18,10 @@ const PATIENT: &str = "connect = '5s'\nfirst_token = '20s'\nstall = '20s'\ntotal
 
 /// Runs a daemon for so long by its own clock, and gives what it exposes at the end.
 async fn run_for(plan: Plan, time: Duration) -> Vec<String> {
-    let daemon = Daemon::new(plan).unwrap();
+    run_daemon_for(Daemon::new(plan).unwrap(), time).await
+}
+
+async fn run_daemon_for(daemon: Daemon, time: Duration) -> Vec<String> {
     let recorder = daemon.recorder();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     daemon.run(listener, sleep(time), Duration::ZERO).await.unwrap();
@@ -78,4 +81,17 @@ async fn a_server_that_asks_for_rest_is_left_alone() {
     assert!(server.requests().len() <= 3, "{}", server.requests().len());
     let back_off = r#"sloprobe_skipped_total{reason="back_off",target="t",workload="w"}"#;
     assert!(sum(&exposed, back_off) >= 10.0, "{exposed:#?}");
+}
+
+#[tokio::test]
+async fn a_server_that_refuses_the_key_is_not_pestered_by_probes_nor_by_questions() {
+    let server = Server::start(support::answer("401 Unauthorized", "", "no")).await;
+    let mut daemon =
+        Daemon::new(plan(&format!("http://{}", server.address), "rate = '20/s'", PATIENT)).unwrap();
+    daemon.identify_every = Duration::from_millis(20);
+    let exposed = run_daemon_for(daemon, Duration::from_secs(2)).await;
+    // What was under way when the first refusal came may be refused as well.
+    assert!(server.requests().len() <= 6, "{}", server.requests().len());
+    let back_off = r#"sloprobe_skipped_total{reason="back_off",target="t",workload="w"}"#;
+    assert!(sum(&exposed, back_off) >= 30.0, "{exposed:#?}");
 }

@@ -6,7 +6,7 @@ pub enum Skip {
     InFlight,
     /// The tokens of the hour are spent.
     Budget,
-    /// The server asked to be left alone.
+    /// The server asked to be left alone, or refused the last probe.
     BackOff,
     /// The daemon is ending.
     Shutdown,

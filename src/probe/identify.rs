@@ -126,7 +126,7 @@ pub async fn identify(transport: &Transport) -> Identity {
 enum Fetched {
     Page(u16, Vec<u8>),
     TooLong,
-    /// The server is away or wants to be left alone: other pages would not come either.
+    /// The server is away, wants to be left alone or refuses the key: other pages would not come either.
     Nothing,
 }
 
@@ -134,7 +134,8 @@ async fn fetch(transport: &Transport, lane: &Lane, page: Page) -> Fetched {
     let target = transport.target();
     let read = async {
         let mut answer = transport.get(lane, page.of(target)).await?;
-        if matches!(answer.status(), 429 | 503) {
+        // Whoever refuses the key for one page counts a failed attempt for each, and may ban us for them.
+        if matches!(answer.status(), 401 | 403 | 429 | 503) {
             return Ok(Fetched::Nothing);
         }
         let mut body = Vec::new();

@@ -1,15 +1,12 @@
-//! Admits a probe or refuses it: too many under way, the hour's tokens spent, the server asked for rest.
+//! Admits a probe or refuses it: too many under way, the hour's tokens spent, the server wants rest.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
-use crate::domain::{Failure, Limits, Report, Skip, Target, Workload};
-
-/// A server may ask for less than this, never for more: a wrong header must not end the watch.
-const LONGEST_BACK_OFF: Duration = Duration::from_secs(600);
+use super::back_off::BackOff;
+use crate::domain::{Limits, Report, Skip, Target, Workload};
 
 /// What all targets share.
 #[derive(Debug, Clone)]
@@ -23,7 +20,7 @@ pub struct House {
 pub struct Guard {
     house: House,
     own: House,
-    back_off: Arc<Mutex<Option<Instant>>>,
+    back_off: Arc<Mutex<BackOff>>,
     closed: bool,
 }
 
@@ -32,7 +29,7 @@ pub struct Guard {
 pub struct Permit {
     _places: [OwnedSemaphorePermit; 2],
     budgets: [Arc<Mutex<Budget>>; 2],
-    back_off: Arc<Mutex<Option<Instant>>>,
+    back_off: Arc<Mutex<BackOff>>,
     reserved: f64,
 }
 
@@ -82,7 +79,7 @@ impl Guard {
         if self.closed {
             return Err(Skip::Shutdown);
         }
-        if lock(&self.back_off).is_some_and(|until| now < until) {
+        if lock(&self.back_off).is_resting(now) {
             return Err(Skip::BackOff);
         }
         let place = |of: &House| Arc::clone(&of.in_flight).try_acquire_owned().map_err(|_| Skip::InFlight);
@@ -100,7 +97,7 @@ impl Guard {
 }
 
 impl Permit {
-    /// Takes what the probe really cost, and hears what the server asked for.
+    /// Takes what the probe really cost, and hears whether the server refused it.
     pub fn settle(&self, report: &Report, now: Instant) {
         if let (Some(prompt), Some(output)) = (report.tokens.prompt, report.tokens.output) {
             let difference = (prompt + output) as f64 - self.reserved;
@@ -108,10 +105,7 @@ impl Permit {
                 lock(budget).take(difference);
             }
         }
-        let limited = report.fault.as_ref().is_some_and(|fault| fault.failure == Failure::RateLimited);
-        if let Some(rest) = report.retry_after.filter(|_| limited) {
-            *lock(&self.back_off) = Some(now + rest.min(LONGEST_BACK_OFF));
-        }
+        lock(&self.back_off).hear(report, now);
     }
 }
 
@@ -149,8 +143,11 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
-    use crate::domain::fixture::workload;
+    use crate::domain::fixture::{report, target, workload};
+    use crate::domain::{Failure, Sample};
 
     const HOUR: Duration = Duration::from_secs(3600);
 
@@ -218,12 +215,14 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_asks_for_rest_gets_it() {
+    fn a_target_that_refuses_the_key_is_left_alone_for_a_while() {
         let now = Instant::now();
         let guard = guard(&wide_open(now), 5, None, now);
-        *lock(&guard.back_off) = Some(now + Duration::from_secs(30));
+        let permit = guard.admit(now, &workload("w")).unwrap();
+        let fault = Failure::Auth.because("HTTP 401: Unauthorized");
+        permit.settle(&report(&target("t", &["w"]), Sample::default(), Some(fault)), now);
         let after = |s| guard.admit(now + Duration::from_secs(s), &workload("w")).map(|_| ());
-        assert_eq!(after(29), Err(Skip::BackOff));
-        assert_eq!(after(30), Ok(()));
+        assert_eq!(after(9), Err(Skip::BackOff));
+        assert_eq!(after(10), Ok(()));
     }
 }

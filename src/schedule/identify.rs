@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
+use super::standing::Standing;
 use crate::probe::{self, Transport};
 use crate::record::Recorder;
 
@@ -13,10 +14,11 @@ use crate::record::Recorder;
 pub const EVERY: Duration = Duration::from_secs(300);
 
 /// Asks at `first` and then at fixed intervals, until `stop` becomes true. A round that took too long loses
-/// the next one, so that no two are under way together.
+/// the next one, so that no two are under way together; so does a target that refuses the key.
 pub async fn watch(
     transport: Arc<Transport>,
     recorder: Arc<Recorder>,
+    standing: Arc<Standing>,
     first: Instant,
     every: Duration,
     mut stop: watch::Receiver<bool>,
@@ -25,8 +27,10 @@ pub async fn watch(
         let mut due = first;
         loop {
             sleep_until(due).await;
-            let identity = probe::identify(&transport).await;
-            recorder.identified(transport.target(), &identity);
+            if !standing.is_shut_out() {
+                let identity = probe::identify(&transport).await;
+                recorder.identified(transport.target(), &identity);
+            }
             while due <= Instant::now() {
                 due += every;
             }
