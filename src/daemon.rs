@@ -17,7 +17,7 @@ use crate::record::{self, Recorder};
 use crate::schedule::Schedule;
 use crate::schedule::cadence::{Grid, Rotation};
 use crate::schedule::guard::{Guard, House};
-use crate::schedule::identify;
+use crate::schedule::identify::{self, Pace};
 use crate::schedule::pulse::Pulse;
 use crate::schedule::standing::Standing;
 use crate::serve::{self, Shown};
@@ -30,7 +30,7 @@ pub struct Daemon {
     recorder: Arc<Recorder>,
     transports: Vec<Arc<Transport>>,
     /// How often each target is asked what it runs.
-    pub identify_every: Duration,
+    pub pace: Pace,
 }
 
 /// At the start the targets are asked what they run this far apart, so as not to disturb the first probes.
@@ -56,7 +56,7 @@ impl Daemon {
         let trust = Trust::default();
         let transports: Result<_, Unusable> =
             plan.targets.iter().map(|target| Ok(Arc::new(Transport::new(target, &trust)?))).collect();
-        Ok(Self { transports: transports?, plan, recorder, identify_every: identify::EVERY })
+        Ok(Self { transports: transports?, plan, recorder, pace: Pace::default() })
     }
 
     pub fn recorder(&self) -> Arc<Recorder> {
@@ -123,8 +123,7 @@ impl Daemon {
             };
             tasks.spawn(schedule.run(stopped.clone()));
             let (transport, recorder) = (Arc::clone(transport), self.recorder());
-            let every = self.identify_every;
-            tasks.spawn(identify::watch(transport, recorder, standing, first, every, stopped.clone()));
+            tasks.spawn(identify::watch(transport, recorder, standing, first, self.pace, stopped.clone()));
             first += IDENTIFY_SPREAD;
         }
         let (recorder, mut stopped) = (self.recorder(), stopped.clone());

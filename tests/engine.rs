@@ -5,6 +5,7 @@
 mod common;
 mod support;
 
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use common::{PATIENCE, config, eventually, run, sloprobe};
@@ -12,8 +13,10 @@ use sloprobe::daemon::Daemon;
 use sloprobe::domain::{Engine, Failure};
 use sloprobe::expose;
 use sloprobe::probe::{Page, Transport, Trust, identify};
+use sloprobe::record::Recorder;
+use sloprobe::schedule::identify::Pace;
 use sloprobe::simulate::{self, Handle, Profile, Settings};
-use support::{Prober, QUICK, Server, Step, answer, end, head, ms, plan, text};
+use support::{Prober, QUICK, Server, Step, answer, end, event, head, ms, plan, text};
 use tokio::net::TcpListener;
 
 const MODELS: &str =
@@ -65,21 +68,64 @@ fn refusing(fields: &'static [&'static str]) -> impl Fn(&str) -> Vec<Step> {
 async fn an_engine_and_its_upgrade_are_shown() {
     let engine = simulated().await;
     let mut daemon = Daemon::new(plan(&engine.base_url(), "", QUICK)).unwrap();
-    daemon.identify_every = ms(20);
+    daemon.pace.every = ms(20);
     let recorder = daemon.recorder();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let running = tokio::spawn(daemon.run(listener, std::future::pending(), Duration::ZERO));
     for version in ["0.32.0", "0.33.0"] {
         engine.control().set_version(version);
-        eventually("the version on the info metric", PATIENCE, async || {
-            let exposed = expose::text(recorder.registry()).unwrap();
-            let infos: Vec<_> = exposed.lines().filter(|l| l.starts_with("sloprobe_target_info{")).collect();
-            assert_eq!(infos.len(), 1, "{infos:#?}");
-            let wanted = format!("version=\"{version}\"");
-            let shown = infos[0].contains("engine=\"vllm\"") && infos[0].contains(&wanted);
-            if shown { Ok(()) } else { Err(infos[0].to_owned()) }
-        })
-        .await;
+        shown(&recorder, version).await;
+    }
+    running.abort();
+}
+
+/// What a daemon shows of its only target once that is this version of vLLM.
+async fn shown(recorder: &Recorder, version: &str) {
+    eventually("the version on the info metric", PATIENCE, async || {
+        let exposed = expose::text(recorder.registry()).unwrap();
+        let infos: Vec<_> = exposed.lines().filter(|l| l.starts_with("sloprobe_target_info{")).collect();
+        assert_eq!(infos.len(), 1, "{infos:#?}");
+        let wanted = format!("version=\"{version}\"");
+        let shown = infos[0].contains("engine=\"vllm\"") && infos[0].contains(&wanted);
+        if shown { Ok(()) } else { Err(infos[0].to_owned()) }
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn what_comes_back_or_has_a_new_name_is_asked_at_once_what_it_runs() {
+    // "" is away; otherwise the version that it runs.
+    let runs = Arc::new(Mutex::new(String::new()));
+    let server = Server::answering({
+        let runs = Arc::clone(&runs);
+        move |request| {
+            let version = runs.lock().unwrap().clone();
+            match path(request) {
+                _ if version.is_empty() => answer("503 Service Unavailable", "", "loading"),
+                "/v1/models" => answer("200 OK", "", MODELS),
+                "/version" => answer("200 OK", "", &format!(r#"{{"version":"{version}"}}"#)),
+                _ => {
+                    let name = format!(r#"{{"choices":[],"system_fingerprint":"vllm-{version}"}}"#);
+                    vec![head(), Step::Send(event(&name) + &text("a")), end(1)]
+                }
+            }
+        }
+    })
+    .await;
+    let mut daemon =
+        Daemon::new(plan(&format!("http://{}", server.address), "rate = '20/s'", QUICK)).unwrap();
+    daemon.pace = Pace { every: Duration::from_secs(3600), soonest: ms(50) };
+    let recorder = daemon.recorder();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let running = tokio::spawn(daemon.run(listener, std::future::pending(), Duration::ZERO));
+    eventually("a probe that failed", PATIENCE, async || {
+        let posts = server.requests().iter().filter(|request| !is_get(request)).count();
+        if posts > 1 { Ok(()) } else { Err(posts.to_string()) }
+    })
+    .await;
+    for version in ["0.32.0", "0.33.0"] {
+        version.clone_into(&mut runs.lock().unwrap());
+        shown(&recorder, version).await;
     }
     running.abort();
 }

@@ -88,7 +88,7 @@ async fn a_server_that_refuses_the_key_is_not_pestered_by_probes_nor_by_question
     let server = Server::start(support::answer("401 Unauthorized", "", "no")).await;
     let mut daemon =
         Daemon::new(plan(&format!("http://{}", server.address), "rate = '20/s'", PATIENT)).unwrap();
-    daemon.identify_every = Duration::from_millis(20);
+    daemon.pace.every = Duration::from_millis(20);
     let exposed = run_daemon_for(daemon, Duration::from_secs(2)).await;
     // What was under way when the first refusal came may be refused as well.
     assert!(server.requests().len() <= 6, "{}", server.requests().len());
