@@ -129,7 +129,7 @@ impl Daemon {
         let (recorder, mut stopped) = (self.recorder(), stopped.clone());
         tasks.spawn(async move {
             tokio::select! {
-                () = pulse.beat(&recorder) => {}
+                () = pulse.beat(|lag| recorder.loop_lag(lag)) => {}
                 _ = stopped.wait_for(|&stop| stop) => {}
             }
         });

@@ -158,6 +158,7 @@ fn line_of_contract(stdout: &str) -> Value {
         "connection",
         "tokens",
         "verdict",
+        "suspect",
         "error",
     ];
     assert_eq!(keys(&value), BTreeSet::from(top));

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use common::{Daemon, PATIENCE, Process, config, eventually, get, sloprobe};
 use support::{Server, Step, answer, end, head, text};
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep};
 
 /// The value of the one series whose text begins so.
 fn value(metrics: &str, series: &str) -> f64 {
@@ -85,6 +85,31 @@ async fn the_pages_say_what_they_should_and_a_hangup_is_survived() {
     })
     .await;
     assert!(get(&daemon.address, "/-/healthy").await.is_ok());
+}
+
+#[tokio::test]
+async fn a_busy_machine_is_told_once_however_many_samples_are_suspect() {
+    let healthy = Server::start(vec![head(), Step::Send(text("a")), end(1)]).await;
+    let folder = config(&format!(
+        "[[targets]]\nname = 't'\nurl = 'http://{}'\nmodel = 'm'\nrate = '50/s'\n\
+         [[workloads]]\nname = 'w'\nkind = 'chat'\n",
+        healthy.address
+    ));
+    let daemon = Daemon::start(sloprobe(&["run"]).current_dir(&folder)).await;
+    eventually("five suspect samples", PATIENCE, async || {
+        // A process that stands still is what a busy machine makes of it.
+        daemon.process.signal("STOP");
+        sleep(Duration::from_millis(50)).await;
+        daemon.process.signal("CONT");
+        let suspect = value(&daemon.metrics().await, r#"sloprobe_suspect_total{target="t",workload="w"}"#);
+        if suspect >= 5.0 { Ok(()) } else { Err(suspect.to_string()) }
+    })
+    .await;
+    daemon.process.signal("TERM");
+    let log = daemon.process.ended(PATIENCE).await.stderr;
+    let lines: Vec<_> = log.lines().filter(|line| line.contains("this machine is busy")).collect();
+    assert_eq!(lines.len(), 1, "{log}");
+    assert!(lines[0].contains("WARN"), "{lines:?}");
 }
 
 /// The column of a row of the demo's newest table.

@@ -7,6 +7,7 @@ use std::time::Duration;
 use anyhow::Result;
 use clap::Args;
 use serde_json::json;
+use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::endpoint::EndpointArgs;
@@ -17,6 +18,7 @@ use crate::daemon;
 use crate::domain::{Identity, Report, Target, TokenSource, Verdict};
 use crate::probe::{self, Job, Transport, Trust};
 use crate::record::recent::Quantiles;
+use crate::schedule::pulse::Pulse;
 
 /// Starts lie this far apart: a hundred probes that start in the same instant would measure each other's
 /// start. They are under way together all the same.
@@ -72,11 +74,13 @@ pub(super) async fn run(args: OnceArgs) -> Result<ExitCode> {
         return Ok(ExitCode::from(MISUSED));
     }
     let identities = identify_all(&jobs).await?;
-    let reports = probe_all(jobs).await?;
+    let pulse = Arc::new(Pulse::new(Instant::now()));
+    let reports = probe_all(jobs, &pulse).await?;
     let lines = if args.json {
         reports.iter().map(as_json).collect()
     } else {
-        [as_table(&reports), as_sentences(&identities)].concat()
+        let doubt = doubt(&reports, pulse.worst(Instant::now()));
+        [as_table(&reports), doubt, as_sentences(&identities)].concat()
     };
     output::print(&(lines.join("\n") + "\n"));
     let failed = reports.iter().any(|report| !report.succeeded());
@@ -127,15 +131,23 @@ async fn identify_all(jobs: &[(Arc<Transport>, Job)]) -> Result<Vec<(Arc<str>, I
     Ok(identities)
 }
 
-async fn probe_all(jobs: Vec<(Arc<Transport>, Job)>) -> Result<Vec<Report>> {
+async fn probe_all(jobs: Vec<(Arc<Transport>, Job)>, pulse: &Arc<Pulse>) -> Result<Vec<Report>> {
+    let mut watch = JoinSet::new();
+    watch.spawn({
+        let pulse = Arc::clone(pulse);
+        async move { pulse.beat(|_| {}).await }
+    });
     let mut due = Instant::now();
     let mut running = Vec::new();
     for (transport, mut job) in jobs {
         job.due = due;
         due += SPREAD;
+        let pulse = Arc::clone(pulse);
         running.push(tokio::spawn(async move {
             sleep_until(job.due).await;
-            probe::run(&transport, job).await
+            let mut report = probe::run(&transport, job).await;
+            report.suspect = pulse.was_late_since(report.timeline.started, Instant::now());
+            report
         }));
     }
     let mut reports = Vec::new();
@@ -197,6 +209,22 @@ fn as_table(reports: &[Report]) -> Vec<String> {
     lines
 }
 
+/// What was measured while this machine was busy may be the machine.
+fn doubt(reports: &[Report], worst: Duration) -> Vec<String> {
+    let suspect = reports.iter().filter(|report| report.suspect);
+    let names: Vec<_> =
+        suspect.map(|report| format!("{}, {}", report.target.name, report.workload.name)).collect();
+    let names = match names.len() {
+        0 => return Vec::new(),
+        count if count > 1 && count == reports.len() => "all probes".to_owned(),
+        _ => names.join("; "),
+    };
+    let late = time(Some(worst));
+    vec![format!(
+        "\n{names}: measured while this machine was busy (event loop up to {late} late): times may be too long"
+    )]
+}
+
 fn as_sentences(identities: &[(Arc<str>, Identity)]) -> Vec<String> {
     let known = identities.iter().filter(|(_, identity)| identity.is_known());
     let mut lines: Vec<_> = known.map(|(target, identity)| format!("{target} runs {identity}")).collect();
@@ -239,7 +267,69 @@ fn as_json(report: &Report) -> String {
             "source": report.tokens.source.map(TokenSource::label),
         },
         "verdict": report.verdict.map(Verdict::label),
+        "suspect": report.suspect,
         "error": report.fault.as_ref().map(|fault| &fault.detail),
     })
     .to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use tokio::net::TcpListener;
+
+    use super::*;
+    use crate::domain::{Prompt, Sample, fixture};
+    use crate::simulate::{self, Profile, Settings};
+
+    #[tokio::test]
+    async fn a_probe_beside_a_loop_that_stood_still_is_suspect() {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+        let engine =
+            simulate::start(listener, Settings { model: "tiny".into(), ..Settings::of(Profile::Fast) })
+                .unwrap();
+        let mut target = (*fixture::target("t", &["w"])).clone();
+        target.url = engine.base_url().parse().unwrap();
+        let target = Arc::new(target);
+        let transport = Arc::new(Transport::new(&target, &Trust::default()).unwrap());
+        let workload = Arc::clone(&target.mix[0].workload);
+        let prompt = Prompt::of_user("hello", 200);
+        let job = Job { target, workload, prompt, due: Instant::now() };
+        let pulse = Arc::new(Pulse::new(Instant::now()));
+        let standstill = Duration::from_millis(60);
+        // The runtime of a test has one thread: while this task works, nothing else runs.
+        tokio::spawn(async move {
+            sleep_until(Instant::now() + standstill).await;
+            let end = Instant::now() + standstill;
+            while Instant::now() < end {
+                std::hint::spin_loop();
+            }
+        });
+        let reports = probe_all(vec![(transport, job)], &pulse).await.unwrap();
+        assert_eq!(reports[0].fault, None);
+        assert!(reports[0].suspect, "{reports:?}");
+        let json: serde_json::Value = serde_json::from_str(&as_json(&reports[0])).unwrap();
+        assert_eq!(json["suspect"], true);
+        assert!(pulse.worst(Instant::now()) > standstill / 2);
+        engine.stop().await;
+    }
+
+    #[test]
+    fn suspect_reports_are_named_below_the_table() {
+        let mut reports = ["a", "b", "c"]
+            .map(|name| fixture::report(&fixture::target(name, &["w"]), Sample::default(), None));
+        let late = Duration::from_millis(113);
+        assert_eq!(doubt(&reports, late), Vec::<String>::new());
+        reports[0].suspect = true;
+        reports[2].suspect = true;
+        assert_eq!(
+            doubt(&reports, late),
+            [
+                "\na, w; c, w: measured while this machine was busy (event loop up to 113 ms late): times may be too long"
+            ]
+        );
+        reports[1].suspect = true;
+        assert!(doubt(&reports, late)[0].starts_with("\nall probes: measured"));
+    }
 }

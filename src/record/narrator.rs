@@ -11,9 +11,14 @@ use crate::domain::{Failure, Report, Skip, Target, Workload};
 /// Skips that go on are told again after this: some are served in between, so there is no clear end.
 const TELL_AGAIN: Duration = Duration::from_secs(600);
 
+/// After so long without a suspect sample, this machine is no longer called busy: one that is busy is not so
+/// at every instant.
+const CALM: Duration = Duration::from_secs(60);
+
 #[derive(Debug, Default)]
 pub(super) struct Narrator {
     states: HashMap<(Arc<str>, Arc<str>), State>,
+    busy: Option<Busy>,
 }
 
 /// How a target's workload has fared lately.
@@ -30,6 +35,24 @@ struct Failing {
     failures: u64,
 }
 
+/// A time in which samples are suspect.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Busy {
+    /// The first and the newest suspect sample.
+    since: Instant,
+    newest: Instant,
+    suspect: u64,
+    /// With those in between that are not suspect.
+    samples: u64,
+}
+
+/// What there is to say about suspect samples.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Doubt {
+    Begins,
+    Ends(Busy),
+}
+
 impl Narrator {
     pub(super) fn tell(&mut self, report: &Report) {
         let (target, workload) = (&*report.target.name, &*report.workload.name);
@@ -44,6 +67,16 @@ impl Narrator {
             seed = %report.seed,
             "probe"
         );
+        match self.doubt(report.suspect, Instant::now()) {
+            Some(Doubt::Begins) => tracing::warn!(
+                "this machine is busy and the event loop runs late: what is measured now is suspect, times may be too long"
+            ),
+            Some(Doubt::Ends(Busy { since, newest, suspect, samples })) => {
+                let lasted = humantime::format_duration(seconds_between(since, newest));
+                tracing::info!(suspect, samples, %lasted, "samples are no longer suspect");
+            }
+            None => {}
+        }
 
         let state = self.state(&report.target, &report.workload);
         match (&report.fault, &mut state.failing) {
@@ -64,6 +97,26 @@ impl Narrator {
                     failures: before.map_or(0, |b| b.failures) + 1,
                 });
             }
+        }
+    }
+
+    /// Takes a sample, and gives what is news about how far samples can be trusted.
+    fn doubt(&mut self, is_suspect: bool, now: Instant) -> Option<Doubt> {
+        match &mut self.busy {
+            None if is_suspect => {
+                self.busy = Some(Busy { since: now, newest: now, suspect: 1, samples: 1 });
+                Some(Doubt::Begins)
+            }
+            None => None,
+            Some(busy) if is_suspect => {
+                *busy = Busy { newest: now, suspect: busy.suspect + 1, samples: busy.samples + 1, ..*busy };
+                None
+            }
+            Some(busy) if now - busy.newest < CALM => {
+                busy.samples += 1;
+                None
+            }
+            busy => busy.take().map(Doubt::Ends),
         }
     }
 
@@ -89,4 +142,24 @@ impl Narrator {
 
 fn seconds_between(start: Instant, end: Instant) -> Duration {
     Duration::from_secs((end - start).as_secs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_busy_machine_is_told_when_it_begins_and_when_it_has_ended() {
+        let start = Instant::now();
+        let at = |seconds| start + Duration::from_secs(seconds);
+        let mut narrator = Narrator::default();
+        let mut said = |is_suspect, seconds| narrator.doubt(is_suspect, at(seconds));
+        assert_eq!(said(false, 0), None);
+        assert_eq!(said(true, 1), Some(Doubt::Begins));
+        assert_eq!([said(true, 2), said(false, 30), said(true, 60), said(false, 119)], [None; 4]);
+        let busy = Busy { since: at(1), newest: at(60), suspect: 3, samples: 5 };
+        assert_eq!(said(false, 120), Some(Doubt::Ends(busy)));
+        assert_eq!(said(false, 500), None);
+        assert_eq!(said(true, 501), Some(Doubt::Begins));
+    }
 }

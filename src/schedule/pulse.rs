@@ -5,8 +5,6 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
 
-use crate::record::Recorder;
-
 /// How often the loop is looked at.
 const BEAT: Duration = Duration::from_millis(20);
 
@@ -20,19 +18,20 @@ pub struct Pulse(Mutex<State>);
 struct State {
     next: Instant,
     last_late: Option<Instant>,
+    worst: Duration,
 }
 
 impl Pulse {
     pub fn new(now: Instant) -> Self {
-        Self(Mutex::new(State { next: now + BEAT, last_late: None }))
+        Self(Mutex::new(State { next: now + BEAT, last_late: None, worst: Duration::ZERO }))
     }
 
-    /// Beats for ever.
-    pub async fn beat(&self, recorder: &Recorder) {
+    /// Beats for ever, and tells how late each beat was.
+    pub async fn beat(&self, tell: impl Fn(Duration)) {
         loop {
             let due = self.state().next;
             sleep_until(due).await;
-            recorder.loop_lag(self.note(Instant::now()));
+            tell(self.note(Instant::now()));
         }
     }
 
@@ -44,6 +43,12 @@ impl Pulse {
         overdue || state.last_late.is_some_and(|late| late >= start)
     }
 
+    /// How late the loop was at its worst.
+    pub fn worst(&self, now: Instant) -> Duration {
+        let state = self.state();
+        state.worst.max(now.saturating_duration_since(state.next))
+    }
+
     /// Notes a beat at `now`, and how late it was.
     fn note(&self, now: Instant) -> Duration {
         let mut state = self.state();
@@ -51,6 +56,7 @@ impl Pulse {
         if lag > LATE {
             state.last_late = Some(now);
         }
+        state.worst = state.worst.max(lag);
         state.next = now.max(state.next) + BEAT;
         lag
     }
@@ -75,6 +81,8 @@ mod tests {
         assert!(pulse.was_late_since(start, at(75)));
         assert!(pulse.was_late_since(at(70), at(75)));
         assert!(!pulse.was_late_since(at(72), at(75)));
+        assert_eq!(pulse.worst(at(75)), Duration::from_millis(30));
+        assert_eq!(pulse.worst(at(191)), Duration::from_millis(100));
     }
 
     #[test]
