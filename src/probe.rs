@@ -121,7 +121,7 @@ async fn attempt(transport: &Transport, job: &Job, request: Request, due: Instan
         retry_after: None,
         refused: Fields::NONE,
     };
-    let outcome = exchange.run(request).await;
+    let outcome = exchange.run(request).await.map_err(|fault| with_address(fault, &job.target));
     let Exchange { mut reading, retry_after, refused, .. } = exchange;
 
     let timeline = reading.timeline();
@@ -199,8 +199,13 @@ impl Exchange<'_> {
                 Ok(Err(_)) | Err(_) if self.reading.finished().is_some() => {
                     return self.reading.complete().map(|()| End::Held);
                 }
-                Ok(Err(Broken { detail, nonsense: true })) => return Err(Failure::Malformed.because(detail)),
-                Ok(Err(Broken { detail, .. })) => return Err(Failure::Truncated.because(detail)),
+                Ok(Err(Broken { detail, nonsense: true, .. })) => {
+                    return Err(Failure::Malformed.because(detail));
+                }
+                Ok(Err(broken)) => {
+                    let when = format!("in the middle of the answer, {}", self.reading.progress());
+                    return Err(Failure::Truncated.because(broken.told(&when)));
+                }
                 Err(fault) => return Err(fault),
             }
         }
@@ -211,7 +216,7 @@ impl Exchange<'_> {
         match self.lane.phases.unfinished() {
             Some(phase) => phase.because(broken.detail),
             None if broken.nonsense => Failure::Malformed.because(broken.detail),
-            None => Failure::Truncated.because(format!("no answer: {}", broken.detail)),
+            None => Failure::Truncated.because(broken.told("before it answered")),
         }
     }
 
@@ -232,9 +237,35 @@ impl Exchange<'_> {
         let failure = failure_of(answer.status(), answer.has_retry_after());
         let says = match answer.location() {
             Some(location) => format!("redirects to {location}; write that address into the configuration"),
-            None => Dialect::explain(&body),
+            None => self.said(answer, &body),
         };
         failure.because(format!("HTTP {}: {says}", answer.status()))
+    }
+
+    /// What the body of a refusal says. Where that is no more than the status, or a page of a server that
+    /// knows no such path, the path is said as well: it tells a wrong address from a wrong model.
+    fn said(&self, answer: &Answer, body: &[u8]) -> String {
+        let says = Dialect::explain(body);
+        let says = says.trim();
+        let is_bare = says.is_empty() || says.eq_ignore_ascii_case(answer.reason());
+        let is_page =
+            matches!(answer.status(), 404 | 405) && !matches!(body.trim_ascii().first(), Some(b'{' | b'['));
+        if !is_bare && !is_page {
+            return says.to_owned();
+        }
+        let says: String = if says.is_empty() { answer.reason() } else { says }.chars().take(100).collect();
+        let url = Dialect::of(self.job.target.api).url(&self.job.target);
+        format!("{says} (POST {})", url.path())
+    }
+}
+
+/// A connection that cannot be made is the business of whoever runs the other end: it must be named.
+fn with_address(fault: Fault, target: &Target) -> Fault {
+    match fault.failure {
+        Failure::Dns | Failure::Connect | Failure::Tls => {
+            fault.failure.because(format!("cannot connect to {}: {}", target.address(), fault.detail))
+        }
+        _ => fault,
     }
 }
 

@@ -186,7 +186,11 @@ async fn once_against_a_closed_port_says_connect_and_exits_with_1() {
 
     let ended = run(&mut sloprobe_in(&folder, &["once"])).await;
     assert_eq!((ended.code, ended.stderr.as_str()), (Some(1), ""));
-    assert!(ended.stdout.contains("local, tiny: connect\n    Connection refused"), "{}", ended.stdout);
+    assert!(
+        ended.stdout.contains("local, tiny: connect\n    cannot connect to 127.0.0.1:1: Connection refused"),
+        "{}",
+        ended.stdout
+    );
 }
 
 #[tokio::test]

@@ -93,11 +93,25 @@ async fn every_status_and_body_that_is_no_stream_is_one_failure() {
             "slow down",
         ),
         (answer("503 Busy", "retry-after: 1\r\n", ""), Failure::RateLimited, "HTTP 503"),
-        (answer("503 Busy", "", ""), Failure::ServerError, "HTTP 503"),
+        (
+            answer("503 Busy", "", ""),
+            Failure::ServerError,
+            "HTTP 503: Service Unavailable (POST /v1/chat/completions)",
+        ),
+        (
+            answer("404 Not Found", "", r#"{"detail":"Not Found"}"#),
+            Failure::Rejected,
+            "HTTP 404: Not Found (POST /v1/chat/completions)",
+        ),
+        (
+            answer("404 Not Found", "", "404 page not found\n"),
+            Failure::Rejected,
+            "HTTP 404: 404 page not found (POST /v1/chat/completions)",
+        ),
         (
             answer("404 Not Found", "", r#"{"error":{"message":"no such model"}}"#),
             Failure::Rejected,
-            "no such model",
+            "HTTP 404: no such model",
         ),
         (
             answer("302 Found", "location: http://127.0.0.1:9/elsewhere\r\n", ""),
@@ -108,7 +122,7 @@ async fn every_status_and_body_that_is_no_stream_is_one_failure() {
         (answer("200 OK", "content-type: text/html\r\n", html), Failure::Malformed, "Bad gateway"),
         (answer("200 OK", "", ""), Failure::Truncated, "ended before"),
         (answer("200 OK", "", r#"{"error":{"message":"overloaded"}}"#), Failure::InBand, "overloaded"),
-        (vec![Step::Close], Failure::Truncated, "no answer"),
+        (vec![Step::Close], Failure::Truncated, "the server closed the connection before it answered ("),
         (vec![Step::Send("SSH-2.0-OpenSSH_9.2\r\n".into()), Step::Close], Failure::Malformed, ""),
     ];
     for (script, expected, says) in cases {
@@ -140,24 +154,55 @@ async fn every_way_to_ask_for_rest_is_heard() {
 }
 
 #[tokio::test]
-async fn a_stream_that_goes_wrong_is_one_failure() {
+async fn a_stream_that_goes_wrong_is_one_failure_that_says_how_far_it_came() {
     let error = r#"{"error":{"message":"engine died","code":500}}"#;
-    let cases: Vec<(Vec<Step>, Failure)> = vec![
-        (vec![head(), Step::Send(text("a")), Step::Close], Failure::Truncated),
-        (vec![head(), Step::Send(text("a") + "0\r\n\r\n")], Failure::Truncated),
-        (vec![head(), Step::Send(text("a") + "zz\r\n")], Failure::Malformed),
-        (vec![head(), Step::Send(text("a") + &event("{{{"))], Failure::Malformed),
-        (vec![head(), Step::Send(event(error) + &event("[DONE]") + "0\r\n\r\n")], Failure::InBand),
-        (vec![head(), Step::Send(event(FINISH) + &event("[DONE]") + "0\r\n\r\n")], Failure::Empty),
-        (vec![Step::Hang], Failure::TimeoutFirstToken),
-        (vec![head(), Step::Send(event(ROLE)), Step::Hang], Failure::TimeoutFirstToken),
-        (vec![head(), Step::Send(text("a")), Step::Hang], Failure::TimeoutStall),
+    let closed = "the server closed the connection in the middle of the answer, after 1 chunk (";
+    let cases: Vec<(Vec<Step>, Failure, &str)> = vec![
+        (vec![head(), Step::Send(text("a")), Step::Close], Failure::Truncated, closed),
+        (
+            vec![head(), Step::Send(event(ROLE)), Step::Close],
+            Failure::Truncated,
+            "the server closed the connection in the middle of the answer, before the first token (",
+        ),
+        (vec![head(), Step::Send(text("a") + "0\r\n\r\n")], Failure::Truncated, ""),
+        (vec![head(), Step::Send(text("a") + "zz\r\n")], Failure::Malformed, ""),
+        (vec![head(), Step::Send(text("a") + &event("{{{"))], Failure::Malformed, ""),
+        (vec![head(), Step::Send(event(error) + &event("[DONE]") + "0\r\n\r\n")], Failure::InBand, ""),
+        (vec![head(), Step::Send(event(FINISH) + &event("[DONE]") + "0\r\n\r\n")], Failure::Empty, ""),
+        (vec![Step::Hang], Failure::TimeoutFirstToken, "no token within 600 ms"),
+        (
+            vec![head(), Step::Send(event(ROLE)), Step::Hang],
+            Failure::TimeoutFirstToken,
+            "no token within 600 ms, though the answer had begun",
+        ),
+        (
+            vec![head(), Step::Send(text("a") + &text("b")), Step::Hang],
+            Failure::TimeoutStall,
+            "no further token for 400 ms, after 2 chunks",
+        ),
     ];
-    for (script, expected) in cases {
+    for (script, expected, says) in cases {
         let shown = format!("{script:?}");
         let report = probe_script(script).await;
         assert_eq!(failure(&report), Some(expected), "{shown}: {:?}", report.fault);
+        let detail = report.fault.unwrap().detail;
+        assert!(detail.starts_with(says), "{shown}: {detail}");
         assert!(report.sample.latency.is_some_and(|l| l < ms(2500)), "{shown}");
+    }
+}
+
+#[tokio::test]
+async fn a_whole_answer_that_does_not_end_in_time_says_how_far_it_came() {
+    let begun = "HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{\"choices\":[";
+    for (script, says) in [
+        (vec![Step::Hang], "not complete within 700 ms, before any answer"),
+        (vec![Step::Send(begun.into()), Step::Hang], "not complete within 700 ms, after 12 bytes"),
+    ] {
+        let server = Server::start(script).await;
+        let timeouts = "connect = '500ms'\nfirst_token = '500ms'\nstall = '500ms'\ntotal = '700ms'";
+        let plan = plan(&format!("http://{}", server.address), "stream = false", timeouts);
+        let fault = Prober::new(plan).probe().await.fault.unwrap();
+        assert_eq!((fault.failure, &*fault.detail), (Failure::TimeoutTotal, says));
     }
 }
 
@@ -206,6 +251,9 @@ async fn what_cannot_be_reached_is_named_by_the_step_that_failed() {
     ] {
         let report = Prober::new(plan(&url, "", QUICK)).probe().await;
         assert_eq!(failure(&report), Some(expected), "{url}: {:?}", report.fault);
+        let address = url.split_once("://").unwrap().1;
+        let says = format!("cannot connect to {address}");
+        assert!(report.fault.as_ref().unwrap().detail.starts_with(&says), "{says}: {:?}", report.fault);
         assert_eq!(report.sample.ttft, None);
     }
 }

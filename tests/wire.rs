@@ -73,8 +73,8 @@ async fn answers_of_real_servers_are_measured_as_they_were_sent() {
 #[tokio::test]
 async fn what_real_servers_do_wrong_is_called_by_its_name() {
     for (name, outcome, says) in [
-        ("vllm-chat-stream-apiserver-sigkill-midstream", "truncated", ""),
-        ("vllm-chat-stream-sigterm-midstream", "timeout_stall", "stopped coming"),
+        ("vllm-chat-stream-apiserver-sigkill-midstream", "truncated", "the server closed the connection"),
+        ("vllm-chat-stream-sigterm-midstream", "timeout_stall", "no further token for 700 ms, after "),
         ("vllm-flags-chat-stream-enginecore-sigkill-midstream", "in_band", "EngineCore"),
         ("vllm-chat-stream-unknown-model", "rejected", "does not exist"),
         ("vllm-flags-chat-stream-wrong-key", "auth", "Unauthorized"),

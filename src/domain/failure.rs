@@ -81,15 +81,21 @@ impl Fault {
 /// The longest detail kept of what a server said.
 const MAX_DETAIL_CHARS: usize = 300;
 
-/// One bounded line: control characters escaped, the rest cut with an ellipsis.
+/// One bounded line: white space of any length and kind is one space, control characters are escaped, the
+/// rest is cut with an ellipsis.
 fn quotable(text: &str) -> String {
     let mut line = String::new();
-    for (count, c) in text.trim().chars().enumerate() {
-        if count == MAX_DETAIL_CHARS {
-            line.push('…');
-            break;
+    let mut count = 0;
+    for (index, word) in text.split_whitespace().enumerate() {
+        let space = (index > 0).then_some(' ');
+        for c in space.into_iter().chain(word.chars()) {
+            if count == MAX_DETAIL_CHARS {
+                line.push('…');
+                return line;
+            }
+            count += 1;
+            if c.is_control() { line.extend(c.escape_default()) } else { line.push(c) }
         }
-        if c.is_control() { line.extend(c.escape_default()) } else { line.push(c) }
     }
     line
 }
@@ -106,9 +112,9 @@ mod tests {
 
     #[test]
     fn details_are_one_bounded_line_without_control_characters() {
-        let fault = Failure::InBand.because(format!("a\nb\u{1b}[31m{}", "x".repeat(1000)));
+        let fault = Failure::InBand.because(format!("\na\r\n\t b\u{1b}[31m{}", "x".repeat(1000)));
         let fault = fault.made_quotable(str::to_owned);
-        assert!(fault.detail.starts_with("a\\nb\\u{1b}[31mxxx"), "{}", fault.detail);
+        assert!(fault.detail.starts_with("a b\\u{1b}[31mxxx"), "{}", fault.detail);
         assert!(fault.detail.ends_with('…'));
         assert!(fault.detail.chars().count() < 320);
     }

@@ -119,6 +119,12 @@ impl Target {
         secrets.fold(text.to_owned(), |text, secret| secret.redact(&text))
     }
 
+    /// Host and port, without anything that may be secret.
+    pub fn address(&self) -> String {
+        let host = self.url.host_str().unwrap_or_default();
+        self.url.port_or_known_default().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
+    }
+
     pub fn total_weight(&self) -> u32 {
         self.mix.iter().map(|share| share.weight).sum()
     }

@@ -1,12 +1,13 @@
 //! How long a probe waits, and what it is called when the waiting was in vain.
 
 use std::pin::Pin;
+use std::time::Duration;
 
 use tokio::time::{Instant, Sleep, sleep_until};
 
 use super::LINGER;
 use super::phases::Phases;
-use super::read::Reading;
+use super::read::{Progress, Reading};
 use crate::domain::{Failure, Fault, Timeouts};
 
 /// One timer for a whole probe. It is set again only when it goes off early, so that a token costs no
@@ -21,6 +22,9 @@ pub(super) struct Patience {
 pub(super) struct Limit {
     at: Instant,
     failure: Failure,
+    /// How long will have been waited by then.
+    wait: Duration,
+    progress: Progress,
 }
 
 impl Patience {
@@ -60,31 +64,55 @@ impl Patience {
 impl Limit {
     pub(super) fn of(timeouts: Timeouts, reading: &Reading, phases: &Phases) -> Self {
         let started = reading.started();
-        let total = Self { at: started + timeouts.total, failure: Failure::TimeoutTotal };
+        let progress = reading.progress();
+        let limit = |since: Instant, wait, failure| Self { at: since + wait, failure, wait, progress };
+        let total = limit(started, timeouts.total, Failure::TimeoutTotal);
         let state = match (reading.finished(), reading.last_arrival(), phases.sent_at()) {
-            (Some(finished), ..) => Self { at: finished + LINGER, failure: Failure::TimeoutStall },
+            (Some(finished), ..) => limit(finished, LINGER, Failure::TimeoutStall),
             // An answer that comes whole has only the total to keep to.
             (_, _, Some(_)) if !reading.is_stream() => total,
-            (_, Some(last), _) => Self { at: last + timeouts.stall, failure: Failure::TimeoutStall },
-            (_, _, Some(sent)) => {
-                Self { at: sent + timeouts.first_token, failure: Failure::TimeoutFirstToken }
+            (_, Some(last), _) => limit(last, timeouts.stall, Failure::TimeoutStall),
+            (_, _, Some(sent)) => limit(sent, timeouts.first_token, Failure::TimeoutFirstToken),
+            (None, None, None) => {
+                limit(started, timeouts.connect, phases.unfinished().unwrap_or(Failure::Connect))
             }
-            (None, None, None) => Self {
-                at: started + timeouts.connect,
-                failure: phases.unfinished().unwrap_or(Failure::Connect),
-            },
         };
         if total.at <= state.at { total } else { state }
     }
 
     fn fault(self) -> Fault {
+        let Self { progress, .. } = self;
+        let wait = plainly(self.wait);
         self.failure.because(match self.failure {
-            Failure::Dns => "no answer from the name server in time",
-            Failure::Connect => "no TCP connection in time",
-            Failure::Tls => "no TLS session in time",
-            Failure::TimeoutFirstToken => "no token in time",
-            Failure::TimeoutStall => "the tokens stopped coming",
-            _ => "the answer was not complete in time",
+            Failure::Dns => format!("no answer from the name server within {wait}"),
+            Failure::Connect => format!("no TCP connection within {wait}"),
+            Failure::Tls => format!("no TLS session within {wait}"),
+            Failure::TimeoutFirstToken if progress.has_begun() => {
+                format!("no token within {wait}, though the answer had begun")
+            }
+            Failure::TimeoutFirstToken => format!("no token within {wait}"),
+            Failure::TimeoutStall => format!("no further token for {wait}, {progress}"),
+            _ => format!("not complete within {wait}, {progress}"),
         })
+    }
+}
+
+/// Such as "15 s" or "400 ms".
+fn plainly(wait: Duration) -> String {
+    if wait < Duration::from_secs(1) {
+        format!("{} ms", wait.as_millis())
+    } else {
+        format!("{} s", wait.as_millis() as f64 / 1e3)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_are_told_as_people_write_them() {
+        let told = [400, 999, 1000, 1500, 15_000, 205_000].map(|ms| plainly(Duration::from_millis(ms)));
+        assert_eq!(told, ["400 ms", "999 ms", "1 s", "1.5 s", "15 s", "205 s"]);
     }
 }

@@ -3,6 +3,8 @@
 
 mod kept;
 
+use std::fmt;
+
 use tokio::time::Instant;
 
 use crate::domain::identity::presentable;
@@ -67,6 +69,16 @@ enum Ending {
     WithBody,
     /// The end marker came: nothing that follows is read.
     Marked,
+}
+
+/// How far an answer has come, in words that follow what ended it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Progress {
+    /// Not even headers.
+    Nothing,
+    Chunks(usize),
+    /// Of an answer that comes whole.
+    Bytes(usize),
 }
 
 /// What is known once nothing more is read.
@@ -187,6 +199,14 @@ impl Reading {
         self.account.timeline.finished
     }
 
+    pub(super) fn progress(&self) -> Progress {
+        match self.account.timeline.headers {
+            None => Progress::Nothing,
+            Some(_) if self.is_stream() => Progress::Chunks(self.account.timeline.deltas.len()),
+            Some(_) => Progress::Bytes(self.bytes),
+        }
+    }
+
     pub(super) fn finish(self) -> Read {
         let Account { mut timeline, mut tokens, times, fingerprint, kept, usage_on_each, withheld, .. } =
             self.account;
@@ -199,6 +219,25 @@ impl Reading {
             tokens.source = Some(TokenSource::FinalUsage);
         }
         Read { timeline, tokens, times, fingerprint, answer: kept.answer() }
+    }
+}
+
+impl Progress {
+    /// Whether the server has answered at all.
+    pub(super) fn has_begun(self) -> bool {
+        self != Self::Nothing
+    }
+}
+
+impl fmt::Display for Progress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Nothing => f.write_str("before any answer"),
+            Self::Chunks(0) => f.write_str("before the first token"),
+            Self::Chunks(1) => f.write_str("after 1 chunk"),
+            Self::Chunks(count) => write!(f, "after {count} chunks"),
+            Self::Bytes(count) => write!(f, "after {count} bytes"),
+        }
     }
 }
 

@@ -60,6 +60,8 @@ pub(super) struct Broken {
     pub(super) detail: String,
     /// What came was not HTTP, rather than cut short.
     pub(super) nonsense: bool,
+    /// The server hung up.
+    closed: bool,
 }
 
 /// A target that cannot be spoken to at all.
@@ -162,6 +164,11 @@ impl Answer {
         self.response.status().as_u16()
     }
 
+    /// What the status is called; empty for one that has no name.
+    pub(super) fn reason(&self) -> &'static str {
+        self.response.status().canonical_reason().unwrap_or_default()
+    }
+
     /// How long the server wants to be left alone: in milliseconds, in seconds or until a date.
     pub(super) fn retry_after(&self) -> Option<Duration> {
         let number = |text: &str| text.trim().parse::<f64>().ok();
@@ -192,22 +199,35 @@ impl Answer {
     }
 }
 
+impl Broken {
+    /// What happened, in plain words, and when; then in those of the library.
+    pub(super) fn told(&self, when: &str) -> String {
+        let what = if self.closed { "the server closed the connection" } else { "the connection broke" };
+        format!("{what} {when} ({})", self.detail)
+    }
+}
+
 impl From<reqwest::Error> for Broken {
     fn from(error: reqwest::Error) -> Self {
         // Addresses may hold a key in their query: they stay out of what is logged.
         let error = error.without_url();
         let mut detail = error.to_string();
-        let mut nonsense = false;
+        let (mut nonsense, mut closed) = (false, false);
         let mut source = error.source();
         while let Some(cause) = source {
             detail = cause.to_string();
-            nonsense |= cause.downcast_ref::<hyper::Error>().is_some_and(hyper::Error::is_parse);
-            nonsense |= cause.downcast_ref::<io::Error>().is_some_and(|e| {
-                matches!(e.kind(), io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput)
-            });
+            if let Some(error) = cause.downcast_ref::<hyper::Error>() {
+                nonsense |= error.is_parse();
+                closed |= error.is_incomplete_message();
+            }
+            if let Some(error) = cause.downcast_ref::<io::Error>() {
+                use io::ErrorKind::{BrokenPipe, ConnectionReset, InvalidData, InvalidInput, UnexpectedEof};
+                nonsense |= matches!(error.kind(), InvalidData | InvalidInput);
+                closed |= matches!(error.kind(), UnexpectedEof | ConnectionReset | BrokenPipe);
+            }
             source = cause.source();
         }
-        Self { detail, nonsense }
+        Self { detail, nonsense, closed }
     }
 }
 
