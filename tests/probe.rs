@@ -192,6 +192,13 @@ async fn a_stream_that_goes_wrong_is_one_failure_that_says_how_far_it_came() {
 }
 
 #[tokio::test]
+async fn the_silence_in_which_a_stream_failed_is_its_stall() {
+    let report = probe_script(vec![head(), Step::Send(text("a")), Step::Hang]).await;
+    assert_eq!(failure(&report), Some(Failure::TimeoutStall));
+    assert!(about(report.sample.stall, ms(400)), "{:?}", report.sample.stall);
+}
+
+#[tokio::test]
 async fn a_whole_answer_that_does_not_end_in_time_says_how_far_it_came() {
     let begun = "HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{\"choices\":[";
     for (script, says) in [

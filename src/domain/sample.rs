@@ -71,7 +71,7 @@ impl Sample {
             answer_ttft: since_sent(first_of(Channel::Answer)),
             tpot,
             itl: itl(&arrivals),
-            stall: arrivals.windows(2).map(|pair| pair[1].at - pair[0].at).max(),
+            stall: stall(&arrivals, timeline),
             latency,
             tokens_per_second: tpot
                 .filter(|t| !t.is_zero())
@@ -122,6 +122,14 @@ fn tpot(arrivals: &[Arrival]) -> Option<Duration> {
     let (first, last) = (arrivals.first()?, arrivals.last()?);
     let later: u64 = arrivals[1..].iter().map(|a| a.tokens).sum();
     (later > 0).then(|| (last.at - first.at).div_f64(later as f64))
+}
+
+/// The longest gap. Of a stream that broke off, the silence at its end is one, too: often it is why it failed.
+fn stall(arrivals: &[Arrival], timeline: &Timeline) -> Option<Duration> {
+    let last = arrivals.last()?.at;
+    let cut = timeline.closed.filter(|_| timeline.finished.is_none());
+    let silence = cut.map(|closed| closed.saturating_duration_since(last));
+    arrivals.windows(2).map(|pair| pair[1].at - pair[0].at).chain(silence).max()
 }
 
 /// Of an answer that came whole: all of its tokens over all of its time.
@@ -212,6 +220,16 @@ mod tests {
         assert_eq!(sample.ttft, Some(50 * MS));
         assert_eq!(sample.stall, Some(2000 * MS));
         assert_eq!(per_token_ms(&sample), [(10.0, 1), (10.0, 1), (2000.0, 1), (10.0, 1), (10.0, 1)]);
+    }
+
+    #[test]
+    fn the_silence_that_ends_a_stream_is_a_stall_unless_the_answer_was_finished() {
+        let mut timeline = stream(&[10.0, 20.0, 188.0]);
+        let last = timeline.deltas[2].at;
+        timeline.closed = Some(last + 15_000 * MS);
+        assert_eq!(Sample::derive(&timeline, &output(3)).stall, Some(15_000 * MS));
+        timeline.finished = Some(last);
+        assert_eq!(Sample::derive(&timeline, &output(3)).stall, Some(168 * MS));
     }
 
     #[test]
