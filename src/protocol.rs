@@ -139,7 +139,7 @@ impl Dialect {
     pub fn request(self, target: &Target, prompt: &Prompt, allowed: Fields) -> Request {
         let fields = match self {
             Self::OpenAiChat | Self::OpenAiCompletions => openai::useful(target, prompt, allowed),
-            Self::OpenAiResponses => allowed.only(Fields::of(&[Field::Store])),
+            Self::OpenAiResponses => openai_responses::useful(prompt, allowed),
             _ => Fields::NONE,
         };
         let body = match self {
@@ -153,6 +153,17 @@ impl Dialect {
             Self::Ollama => ollama::body(target, prompt),
         };
         Request { url: self.url(target), body: Bytes::from(body), fields }
+    }
+
+    /// Whether an answer of exactly the length asked for can be had with the allowed fields.
+    pub fn has_exact_output(self, allowed: Fields) -> bool {
+        match self {
+            Self::OpenAiChat | Self::OpenAiCompletions | Self::OpenAiResponses => {
+                allowed.has(Field::IgnoreEos)
+            }
+            Self::Triton => true,
+            Self::Anthropic | Self::Gemini | Self::Tgi | Self::Ollama => false,
+        }
     }
 
     pub fn framing(self) -> Framing {

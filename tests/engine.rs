@@ -5,6 +5,7 @@
 mod common;
 mod support;
 
+use std::fmt::Write as _;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -278,4 +279,36 @@ async fn once_says_what_runs_there_and_its_json_does_not() {
     let json = run(sloprobe(&["once", "--json"]).current_dir(&folder)).await;
     assert!(!json.stdout.contains("vllm"), "{}", json.stdout);
     engine.stop().await;
+}
+
+#[tokio::test]
+async fn an_exact_length_that_cannot_be_asked_for_is_told_once_per_target() {
+    let server = Server::answering(|request| match path(request) {
+        "/v1/models" => answer("200 OK", "", MODELS),
+        "/version" => answer("200 OK", "", r#"{"version":"0.32.0"}"#),
+        _ => answer("500 Internal Server Error", "", "no"),
+    })
+    .await;
+    let mut text = "[[workloads]]\nname = 'w'\nkind = 'chat'\nexact_output = true\n".to_owned();
+    for (name, api) in [("asked", "openai-responses"), ("not-asked", "anthropic")] {
+        let _ = write!(
+            text,
+            "[[targets]]\nname = '{name}'\nurl = 'http://{}'\nmodel = 'tiny'\napi = '{api}'\nrate = '20/s'\n",
+            server.address
+        );
+    }
+    let folder = config(&text);
+    let daemon = common::Daemon::start(sloprobe(&["run"]).current_dir(&folder)).await;
+    eventually("a word about it, and an answer asked for by name", PATIENCE, async || {
+        let log = daemon.process.stderr();
+        let asked =
+            server.requests().iter().any(|r| path(r) == "/v1/responses" && r.contains("\"ignore_eos\":true"));
+        if asked && log.contains("exact_output") { Ok(()) } else { Err(log) }
+    })
+    .await;
+    daemon.process.signal("TERM");
+    let log = daemon.process.ended(PATIENCE).await.stderr;
+    let lines: Vec<_> = log.lines().filter(|line| line.contains("exact_output")).collect();
+    assert_eq!(lines.len(), 1, "{log}");
+    assert!(lines[0].contains("INFO") && lines[0].contains("target=\"not-asked\""), "{lines:?}");
 }

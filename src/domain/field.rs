@@ -1,6 +1,6 @@
 //! Fields of a request that not every server takes.
 
-use super::Engine;
+use super::{Api, Engine};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Field {
@@ -61,9 +61,13 @@ impl Fields {
 
     /// What an engine is known to take, beside what is tried everywhere: OpenAI's own format has it, and
     /// without `stream_options` most servers count no tokens.
-    pub fn known_to(engine: Engine) -> Self {
+    pub fn known_to(engine: Engine, api: Api) -> Self {
         use Field::{ContinuousUsage, IgnoreEos, MinTokens};
         let more: &[Field] = match engine {
+            // This API has no lower bound for the length, and of the engines only this one is known to take
+            // the other field there.
+            Engine::Vllm if api == Api::OpenAiResponses => &[IgnoreEos],
+            _ if api == Api::OpenAiResponses => &[],
             Engine::Vllm => &[ContinuousUsage, IgnoreEos, MinTokens],
             // Counts come at the end only.
             Engine::Sglang => &[IgnoreEos, MinTokens],
@@ -117,11 +121,20 @@ mod tests {
     #[test]
     fn every_engine_is_sent_the_common_fields_and_only_some_are_sent_more() {
         for (_, engine) in Engine::NAMES {
-            assert!(Fields::COMMON.without(Fields::known_to(engine)).is_empty(), "{engine:?}");
+            for (_, api) in Api::NAMES {
+                assert!(Fields::COMMON.without(Fields::known_to(engine, api)).is_empty(), "{engine:?}");
+            }
         }
-        let more = |engine| Fields::known_to(engine).without(Fields::COMMON).iter().count();
+        let more = |engine| Fields::known_to(engine, Api::OpenAiChat).without(Fields::COMMON).iter().count();
         assert_eq!((more(Engine::Vllm), more(Engine::Sglang), more(Engine::LlamaCpp)), (3, 2, 1));
         assert_eq!((more(Engine::Auto), more(Engine::Other), more(Engine::Litellm)), (0, 0, 0));
+    }
+
+    #[test]
+    fn the_responses_api_takes_less() {
+        let more = |engine| Fields::known_to(engine, Api::OpenAiResponses).without(Fields::COMMON);
+        assert_eq!(more(Engine::Vllm), Fields::of(&[Field::IgnoreEos]));
+        assert_eq!(more(Engine::Sglang), Fields::NONE);
     }
 
     #[test]

@@ -12,7 +12,8 @@ use url::Url;
 
 use super::transport::{Broken, Lane, Transport};
 use crate::domain::identity::presentable;
-use crate::domain::{Api, Engine, Identity, Target};
+use crate::domain::{Api, Engine, Fields, Identity, Target};
+use crate::protocol::Dialect;
 use recognise::Findings;
 
 /// A page that does not come within this is not waited for.
@@ -95,31 +96,57 @@ impl Page {
 /// error: many servers do not tell. A target whose engine is given as "other" is not asked at all.
 pub async fn identify(transport: &Transport) -> Identity {
     let target = transport.target();
-    let knowledge = transport.knowledge();
-    if target.engine == Engine::Other {
-        return knowledge.identity();
-    }
-    match transport.new_lane() {
-        Ok(lane) => {
-            let mut findings = Findings::default();
-            let mut next = Some(Page::first(target.api));
-            while let Some(page) = next {
-                match fetch(transport, &lane, page).await {
-                    Fetched::Page(status, body) => findings.add(page, status, &body, &target.model),
-                    Fetched::TooLong => {}
-                    Fetched::Nothing => break,
-                }
-                findings.asked(page);
-                // Kept step by step: whoever gives up waiting still has what came until then.
-                knowledge.learn(target.engine, shown(target, &findings));
-                next = findings.next();
-            }
-        }
-        Err(broken) => tracing::debug!(target = &*target.name, detail = broken.detail, "cannot identify"),
-    }
-    let identity = knowledge.identity();
+    let is_settled = target.engine == Engine::Other || ask(transport).await;
+    let identity = transport.knowledge().identity();
     tracing::debug!(target = &*target.name, %identity, "identified");
+    if is_settled {
+        tell_inexact(transport, &identity);
+    }
     identity
+}
+
+/// Reads page after page; whether the server answered to the last of them.
+async fn ask(transport: &Transport) -> bool {
+    let target = transport.target();
+    let lane = match transport.new_lane() {
+        Ok(lane) => lane,
+        Err(broken) => {
+            tracing::debug!(target = &*target.name, detail = broken.detail, "cannot identify");
+            return false;
+        }
+    };
+    let mut findings = Findings::default();
+    let mut next = Some(Page::first(target.api));
+    while let Some(page) = next {
+        match fetch(transport, &lane, page).await {
+            Fetched::Page(status, body) => findings.add(page, status, &body, &target.model),
+            Fetched::TooLong => {}
+            Fetched::Nothing => return false,
+        }
+        findings.asked(page);
+        // Kept step by step: whoever gives up waiting still has what came until then.
+        transport.knowledge().learn(target.engine, shown(target, &findings));
+        next = findings.next();
+    }
+    true
+}
+
+/// Says once that an exact length, though configured, is not asked for; before it is known what the target
+/// runs, that would be too early.
+fn tell_inexact(transport: &Transport, identity: &Identity) {
+    let target = transport.target();
+    let is_wanted = target.mix.iter().any(|share| share.workload.exact_output);
+    let fields = Fields::known_to(identity.engine, target.api);
+    if is_wanted && !Dialect::of(target.api).has_exact_output(fields) && transport.knowledge().tell_inexact()
+    {
+        let (target, api, engine) = (&*target.name, target.api.name(), identity.engine.name());
+        tracing::info!(
+            target,
+            api,
+            engine,
+            "exact_output is not asked for: no field for it is known here, so answers may be shorter"
+        );
+    }
 }
 
 /// What came of asking for one page.

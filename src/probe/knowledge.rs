@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::domain::{Engine, Field, Fields, Identity, Target};
+use crate::domain::{Api, Engine, Field, Fields, Identity, Target};
 
 /// Shared by everything that talks to the target; no lock is held while anybody waits.
 #[derive(Debug)]
@@ -10,14 +10,22 @@ pub struct Knowledge(Mutex<State>);
 
 #[derive(Debug)]
 struct State {
+    api: Api,
     identity: Identity,
     refused: Fields,
+    /// It has been told that answers of an exact length cannot be had.
+    told_inexact: bool,
 }
 
 impl Knowledge {
     /// What the configuration says.
     pub(super) fn new(target: &Target) -> Self {
-        Self(Mutex::new(State { identity: Identity::of(target.engine), refused: Fields::NONE }))
+        Self(Mutex::new(State {
+            api: target.api,
+            identity: Identity::of(target.engine),
+            refused: Fields::NONE,
+            told_inexact: false,
+        }))
     }
 
     pub fn identity(&self) -> Identity {
@@ -27,7 +35,7 @@ impl Knowledge {
     /// The optional fields that may be sent now.
     pub fn fields(&self) -> Fields {
         let state = self.state();
-        Fields::known_to(state.identity.engine).without(state.refused)
+        Fields::known_to(state.identity.engine, state.api).without(state.refused)
     }
 
     /// Takes what was found; what was not found this time stays as it was, so that one lost answer does not
@@ -62,6 +70,11 @@ impl Knowledge {
         let news = fields.without(state.refused);
         state.refused = news.iter().fold(state.refused, Fields::with);
         news.iter().collect()
+    }
+
+    /// Whether it is still to be told that answers of an exact length cannot be had.
+    pub(super) fn tell_inexact(&self) -> bool {
+        !std::mem::replace(&mut self.state().told_inexact, true)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

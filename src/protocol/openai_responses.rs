@@ -32,6 +32,14 @@ struct Body<'a> {
     stream: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     store: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ignore_eos: Option<bool>,
+}
+
+/// Those of the allowed fields that make sense for this prompt.
+pub(super) fn useful(prompt: &Prompt, allowed: Fields) -> Fields {
+    let store = Fields::of(&[Field::Store]);
+    allowed.only(if prompt.exact_output { store.with(Field::IgnoreEos) } else { store })
 }
 
 #[derive(Debug, Serialize)]
@@ -57,6 +65,7 @@ pub(super) fn body(target: &Target, prompt: &Prompt, fields: Fields) -> String {
         max_output_tokens: prompt.max_tokens,
         stream: target.stream,
         store: fields.has(Field::Store).then_some(false),
+        ignore_eos: fields.has(Field::IgnoreEos).then_some(true),
     })
 }
 

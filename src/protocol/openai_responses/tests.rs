@@ -38,6 +38,19 @@ fn a_request_goes_to_responses_wherever_the_base_ends() {
 }
 
 #[test]
+fn an_exact_length_is_asked_for_where_it_can_be() {
+    let target = fixture::target("t", &["w"]);
+    let with = Fields::of(&[Field::IgnoreEos]);
+    for (exact_output, allowed, asked) in
+        [(true, with, true), (false, with, false), (true, Fields::NONE, false)]
+    {
+        let prompt = Prompt { exact_output, ..Prompt::of_user("a", 7) };
+        let body = body(&target, &prompt, useful(&prompt, allowed));
+        assert_eq!(body.contains(r#""ignore_eos":true"#), asked, "{body}");
+    }
+}
+
+#[test]
 fn text_refusals_reasoning_and_arguments_are_told_apart() {
     for (kind, channel) in [
         ("output_text", Channel::Answer),
