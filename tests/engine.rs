@@ -6,6 +6,7 @@ mod common;
 mod support;
 
 use std::fmt::Write as _;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -190,6 +191,23 @@ async fn a_server_that_wants_rest_refuses_the_key_or_hangs_up_is_asked_for_one_p
         let transport = Transport::new(&plan.targets[0], &Trust::default()).unwrap();
         assert_eq!(identify(&transport).await.engine, Engine::Auto);
         assert_eq!(server.requests().len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn a_page_is_asked_for_again_if_the_connection_of_the_last_one_broke() {
+    for (times, engine, pages) in [(1, Engine::Tgi, 3), (2, Engine::Auto, 3)] {
+        let broken = AtomicUsize::new(0);
+        let server = Server::answering(move |request| match path(request) {
+            "/info" if broken.fetch_add(1, Ordering::Relaxed) < times => vec![Step::Close],
+            "/info" => answer("200 OK", "", r#"{"model_id":"org/tiny","version":"3.0.1"}"#),
+            _ => answer("500 Internal Server Error", "", "no"),
+        })
+        .await;
+        let plan = plan(&format!("http://{}", server.address), "", QUICK);
+        let transport = Transport::new(&plan.targets[0], &Trust::default()).unwrap();
+        assert_eq!(identify(&transport).await.engine, engine);
+        assert_eq!(server.requests().len(), pages);
     }
 }
 

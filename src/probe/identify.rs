@@ -108,27 +108,38 @@ pub async fn identify(transport: &Transport) -> Identity {
 /// Reads page after page; whether the server answered to the last of them.
 async fn ask(transport: &Transport) -> bool {
     let target = transport.target();
-    let lane = match transport.new_lane() {
-        Ok(lane) => lane,
-        Err(broken) => {
-            tracing::debug!(target = &*target.name, detail = broken.detail, "cannot identify");
-            return false;
-        }
-    };
+    let Some(mut lane) = new_lane(transport) else { return false };
     let mut findings = Findings::default();
     let mut next = Some(Page::first(target.api));
+    let mut is_open = false;
     while let Some(page) = next {
-        match fetch(transport, &lane, page).await {
+        let mut fetched = fetch(transport, &lane, page).await;
+        // A server may close after an answer without saying so, and the next request dies on the way.
+        if matches!(fetched, Fetched::Broken) && is_open && lane.phases.unfinished().is_some() {
+            let Some(new) = new_lane(transport) else { return false };
+            lane = new;
+            fetched = fetch(transport, &lane, page).await;
+        }
+        match fetched {
             Fetched::Page(status, body) => findings.add(page, status, &body, &target.model),
             Fetched::TooLong => {}
-            Fetched::Nothing => return false,
+            Fetched::Broken | Fetched::Nothing => return false,
         }
+        is_open = true;
         findings.asked(page);
         // Kept step by step: whoever gives up waiting still has what came until then.
         transport.knowledge().learn(target.engine, shown(target, &findings));
         next = findings.next();
     }
     true
+}
+
+fn new_lane(transport: &Transport) -> Option<Lane> {
+    let told = |broken: &Broken| {
+        let target = &*transport.target().name;
+        tracing::debug!(target, detail = broken.detail, "cannot identify");
+    };
+    transport.new_lane().inspect_err(told).ok()
 }
 
 /// Says once that an exact length, though configured, is not asked for; before it is known what the target
@@ -153,12 +164,16 @@ fn tell_inexact(transport: &Transport, identity: &Identity) {
 enum Fetched {
     Page(u16, Vec<u8>),
     TooLong,
-    /// The server is away, wants to be left alone or refuses the key: other pages would not come either.
+    /// The connection could not be made, or broke.
+    Broken,
+    /// The server is silent, wants to be left alone or refuses the key: other pages would not come either.
     Nothing,
 }
 
 async fn fetch(transport: &Transport, lane: &Lane, page: Page) -> Fetched {
     let target = transport.target();
+    // Whatever is stamped from here on says that a connection was made for this page.
+    lane.phases.reset();
     let read = async {
         let mut answer = transport.get(lane, page.of(target)).await?;
         // Whoever refuses the key for one page counts a failed attempt for each, and may ban us for them.
@@ -179,7 +194,7 @@ async fn fetch(transport: &Transport, lane: &Lane, page: Page) -> Fetched {
         Ok(Ok(fetched)) => fetched,
         Ok(Err(Broken { detail, .. })) => {
             tracing::debug!(target, path, detail, "no answer about the engine");
-            Fetched::Nothing
+            Fetched::Broken
         }
         Err(_) => {
             tracing::debug!(target, path, "no answer about the engine in time");
