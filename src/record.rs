@@ -3,6 +3,7 @@
 mod info;
 mod metrics;
 mod narrator;
+mod process;
 pub mod recent;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

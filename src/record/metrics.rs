@@ -10,6 +10,7 @@ use prometheus::{
 };
 
 use super::info::TargetInfo;
+use super::process::Process;
 use crate::catalogue::{self as cat, Direction, Family, Kind, Phase, Scope, ServerPhase};
 use crate::domain::clock::unix_seconds;
 use crate::domain::{self, Identity, Report, Skip, Target, Verdict, Workload};
@@ -239,8 +240,7 @@ impl Metrics {
         let info = Gauge::with_opts(options(&cat::BUILD_INFO).const_labels(build))?;
         info.set(1.0);
         self.registry.register(Box::new(info))?;
-        let process = prometheus::process_collector::ProcessCollector::for_self();
-        self.registry.register(Box::new(process))
+        self.registry.register(Box::new(Process::new()))
     }
 }
 
