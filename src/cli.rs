@@ -1,6 +1,7 @@
 //! The command line: one file per command.
 
 mod check;
+mod context;
 mod demo;
 mod endpoint;
 mod once;
@@ -105,7 +106,7 @@ pub async fn run(cli: Cli) -> ExitCode {
     let outcome = match cli.command {
         Command::Run(args) => run::run(args).await,
         Command::Once(args) => once::run(args).await,
-        Command::Check(args) => Ok(check::run(&args)),
+        Command::Check(args) => Ok(check::run(&args).await),
         Command::Prompt(args) => Ok(prompt::run(&args)),
         Command::Simulate(args) => simulate::run(args).await,
         Command::Demo(args) => demo::run(args).await,

@@ -1,5 +1,7 @@
 //! The composition root: builds everything from a [`Plan`] and keeps it running.
 
+mod memory;
+
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +13,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 
 use crate::config::Plan;
-use crate::domain::{Target, clock};
+use crate::domain::{Share, Target, clock};
 use crate::probe::{Transport, Trust, Unusable};
 use crate::record::{self, Recorder};
 use crate::schedule::Schedule;
@@ -21,7 +23,8 @@ use crate::schedule::identify::{self, Pace};
 use crate::schedule::pulse::Pulse;
 use crate::schedule::standing::Standing;
 use crate::serve::{self, Shown};
-use crate::workload::{Ruler, Source};
+use crate::workload::Source;
+pub use memory::Memory;
 
 /// A daemon that has been built but not started.
 #[derive(Debug)]
@@ -106,16 +109,21 @@ impl Daemon {
         let largest = self.plan.workloads.iter().map(|w| w.expected_tokens()).max().unwrap_or(0);
         let house = House::new(self.plan.limits, largest, now);
         let mut tasks = JoinSet::new();
+        let memory = Memory::load(self.plan.state.as_deref());
+        let mut learners = Vec::new();
         let count = self.plan.targets.len();
         let mut first = now;
         for (index, (target, transport)) in self.plan.targets.iter().zip(&self.transports).enumerate() {
             let standing = Arc::new(Standing::default());
+            let sources = sources(target, &memory);
+            let own: Vec<_> = sources.iter().map(Source::learner).collect();
+            learners.extend(own.iter().map(|learner| (target.name.to_string(), learner.clone())));
             let schedule = Schedule {
                 target: Arc::clone(target),
                 transport: Arc::clone(transport),
                 grid: Grid::staggered(now, target.rate.interval, index, count),
                 rotation: Rotation::new(target.mix.iter().map(|share| share.weight)),
-                sources: sources(target),
+                sources,
                 guard: Guard::new(&house, target, now),
                 recorder: self.recorder(),
                 pulse: Arc::clone(&pulse),
@@ -123,8 +131,12 @@ impl Daemon {
             };
             tasks.spawn(schedule.run(stopped.clone()));
             let (transport, recorder) = (Arc::clone(transport), self.recorder());
-            tasks.spawn(identify::watch(transport, recorder, standing, first, self.pace, stopped.clone()));
+            let (pace, stopped) = (self.pace, stopped.clone());
+            tasks.spawn(identify::watch(transport, recorder, standing, own, first, pace, stopped));
             first += IDENTIFY_SPREAD;
+        }
+        if let Some(path) = self.plan.state.clone() {
+            tasks.spawn(memory::keep(path, learners, stopped.clone()));
         }
         let (recorder, mut stopped) = (self.recorder(), stopped.clone());
         tasks.spawn(async move {
@@ -138,9 +150,11 @@ impl Daemon {
 }
 
 /// Prompts for each share of a target's mix, different in every run of the daemon.
-pub fn sources(target: &Target) -> Vec<Source> {
+pub fn sources(target: &Target, memory: &Memory) -> Vec<Source> {
     let origin = origin();
-    target.mix.iter().map(|share| Source::new(&share.workload, origin, Ruler::default())).collect()
+    let source =
+        |share: &Share| Source::new(&share.workload, origin, memory.ruler(target, &share.workload.name));
+    target.mix.iter().map(source).collect()
 }
 
 /// What prompts are drawn from: another in every run.

@@ -2,6 +2,7 @@
 
 #[cfg(test)]
 mod corpus;
+mod count;
 mod identify;
 mod knowledge;
 mod patience;
@@ -19,6 +20,7 @@ use crate::domain::{
     Failure, Fault, Fields, Prompt, Report, Sample, Target, Timeline, Verdict, Workload, clock,
 };
 use crate::protocol::{Dialect, Request};
+pub use count::{Counted, count_tokens};
 pub use identify::{Page, identify};
 pub use knowledge::Knowledge;
 use patience::{Limit, Patience};

@@ -4,6 +4,7 @@ mod info;
 mod metrics;
 mod narrator;
 mod process;
+mod quality;
 pub mod recent;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,6 +15,7 @@ use tokio::time::Instant;
 use crate::domain::{Identity, Report, Skip, Target, Workload, clock};
 use metrics::Metrics;
 use narrator::Narrator;
+use quality::Quality;
 use recent::{Recent, Window};
 
 /// Everything that is known of what was measured.
@@ -22,6 +24,7 @@ pub struct Recorder {
     metrics: Metrics,
     recent: Mutex<Recent>,
     narrator: Mutex<Narrator>,
+    quality: Mutex<Quality>,
 }
 
 /// The catalogue and the targets do not go together: two series would have one name.
@@ -42,7 +45,7 @@ impl Recorder {
     pub fn new(targets: &[Arc<Target>]) -> Result<Self, Error> {
         let metrics = Metrics::new(targets)?;
         metrics.reloaded(clock::wall_now());
-        Ok(Self { metrics, recent: Mutex::default(), narrator: Mutex::default() })
+        Ok(Self { metrics, recent: Mutex::default(), narrator: Mutex::default(), quality: Mutex::default() })
     }
 
     pub fn registry(&self) -> &prometheus::Registry {
@@ -65,6 +68,7 @@ impl Recorder {
         self.metrics.record(report, clock::wall_now());
         lock(&self.recent).add(report, Instant::now());
         lock(&self.narrator).tell(report);
+        lock(&self.quality).tell(report);
     }
 
     /// What a target turned out to run, now or again.

@@ -5,6 +5,7 @@
 
 mod back_off;
 pub mod cadence;
+mod calibrate;
 pub mod guard;
 pub mod identify;
 pub mod pulse;

@@ -20,6 +20,9 @@ use weigh::weigh;
 /// Where facts are planted if the configuration does not say: from the start to the end, and again.
 const DEPTHS: u32 = 11;
 
+/// No kind has more questions.
+const FORMS: u32 = 12;
+
 /// A prompt of less weight is written in few words. What is asked for with 100 tokens is below, whatever the
 /// tokenizer, and what is asked for with 150 is above with those that know the language.
 const SHORT: f64 = 105.0;
@@ -72,6 +75,29 @@ impl Learner {
             let (input_tokens, _) = self.workload.lengths_at(seed.step);
             lock(&self.ruler).learn(input_tokens, form(&self.workload, seed), seed.size, reported);
         }
+    }
+
+    /// Nothing is known yet.
+    pub fn is_new(&self) -> bool {
+        self.workload.kind != Kind::File && lock(&self.ruler).is_new()
+    }
+
+    /// How many trials tell enough: some of each length, and of each form.
+    pub fn trials(&self) -> u32 {
+        3 * self.workload.input_tokens.count() as u32 + FORMS
+    }
+
+    /// A prompt such as will be sent, to be counted only.
+    pub fn trial(&self, nth: u32) -> Prompt {
+        let mut seed = Seed { random: scramble(hash("trial") ^ u64::from(nth)), step: nth, size: 0 };
+        let (input_tokens, _) = self.workload.lengths_at(nth);
+        seed.size = lock(&self.ruler).size_for(input_tokens, form(&self.workload, seed));
+        prompt(&self.workload, seed)
+    }
+
+    /// What was learned is about right only: the next reports move it wholly.
+    pub fn doubt(&self) {
+        lock(&self.ruler).doubt();
     }
 
     pub fn ruler(&self) -> Ruler {

@@ -55,7 +55,7 @@ async fn the_configuration_of_the_readme_is_sound() {
     let folder = tempfile::tempdir().expect("a folder for a test");
     let path = folder.path().join("sloprobe.toml");
     fs::write(&path, example).expect("the file can be written");
-    let mut command = sloprobe(&["check", "-c", &path.to_string_lossy()]);
+    let mut command = sloprobe(&["check", "--offline", "-c", &path.to_string_lossy()]);
     let ended = run(command.env("CHAT_PROD_KEY", "k")).await;
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     assert!(example.lines().count() <= 10, "ten lines were promised");

@@ -330,3 +330,64 @@ async fn an_exact_length_that_cannot_be_asked_for_is_told_once_per_target() {
     assert_eq!(lines.len(), 1, "{log}");
     assert!(lines[0].contains("INFO") && lines[0].contains("target=\"not-asked\""), "{lines:?}");
 }
+
+#[tokio::test]
+async fn check_names_a_prompt_that_does_not_fit_the_context_and_sends_no_probe() {
+    let server = Server::answering(|request| match path(request) {
+        "/v1/models" => answer("200 OK", "", MODELS),
+        _ => answer("404 Not Found", "", "{}"),
+    })
+    .await;
+    let folder = config(&format!(
+        "[[targets]]\nname = 't'\nurl = 'http://{}'\nmodel = 'tiny'\nmix = {{ fits = 1, long = 1 }}\n\
+         [[workloads]]\nname = 'fits'\nkind = 'chat'\n\
+         [[workloads]]\nname = 'long'\nkind = 'rag'\ninput_tokens = [100, 4000]\noutput_tokens = 200\n",
+        server.address
+    ));
+    let checked = run(sloprobe(&["check"]).current_dir(&folder)).await;
+    assert_eq!((checked.code, checked.stdout.as_str()), (Some(2), ""), "{checked:?}");
+    assert_eq!(checked.stderr.lines().count(), 2, "{}", checked.stderr);
+    assert!(checked.stderr.starts_with("target t, workload long: 4000 tokens of prompt and 200 of answer"));
+    assert!(server.requests().iter().all(|request| is_get(request)));
+
+    let asked = server.requests().len();
+    let offline = run(sloprobe(&["check", "--offline"]).current_dir(&folder)).await;
+    assert_eq!((offline.code, server.requests().len()), (Some(0), asked), "{offline:?}");
+}
+
+#[tokio::test]
+async fn a_target_that_can_count_is_asked_at_the_start_how_long_prompts_are() {
+    let server = Server::answering(|request| match path(request) {
+        "/v1/models" => answer("200 OK", "", MODELS),
+        "/version" => answer("200 OK", "", r#"{"version":"0.32.0"}"#),
+        // A tokenizer that makes two tokens of every word.
+        "/tokenize" => {
+            let tokens = 30 + 2 * body(request).split([' ', '\n']).count();
+            answer("200 OK", "", &format!(r#"{{"count":{tokens},"tokens":[]}}"#))
+        }
+        // From what fails, nothing is learned.
+        _ => answer("500 Internal Server Error", "", "{}"),
+    })
+    .await;
+    let story = "total = '5s'\n[[workloads]]\nname = 'story'\nkind = 'continuation'\ninput_tokens = 1000\n";
+    let more = "rate = '20/s'\nmix = { story = 1 }";
+    let daemon = Daemon::new(plan(&format!("http://{}", server.address), more, story)).unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let running = tokio::spawn(daemon.run(listener, std::future::pending(), Duration::ZERO));
+    let posts = || {
+        let requests = server.requests();
+        let words = |request: &String| 30 + 2 * body(request).split([' ', '\n']).count();
+        let of = |wanted: &str| requests.iter().filter(|r| path(r) == wanted).map(words).collect::<Vec<_>>();
+        (of("/tokenize"), of("/v1/chat/completions"))
+    };
+    eventually("ten probes after the counts", PATIENCE, async || {
+        let (counted, probed) = posts();
+        if counted.len() >= 15 && probed.len() > 20 { Ok(()) } else { Err(format!("{counted:?} {probed:?}")) }
+    })
+    .await;
+    let (counted, probed) = posts();
+    assert_eq!(counted.len(), 15, "asked once, for one workload: {counted:?}");
+    let last = probed[probed.len() - 1];
+    assert!((950..=1050).contains(&last), "{probed:?}");
+    running.abort();
+}

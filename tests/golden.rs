@@ -105,8 +105,10 @@ async fn the_help_of_every_command_is_as_agreed() {
 
 #[tokio::test]
 async fn check_shows_what_would_be_sent_and_no_secret() {
-    let ended =
-        run(sloprobe(&["check", "-c", "sloprobe.toml"]).current_dir(folder()).env("GOLDEN_KEY", KEY)).await;
+    let ended = run(sloprobe(&["check", "--offline", "-c", "sloprobe.toml"])
+        .current_dir(folder())
+        .env("GOLDEN_KEY", KEY))
+    .await;
     assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
     assert!(!ended.stdout.contains(KEY));
     hold("check.txt", &ended.stdout);

@@ -5,31 +5,46 @@ use std::process::ExitCode;
 use clap::Args;
 
 use super::table::Table;
-use super::{ConfigArgs, output};
+use super::{ConfigArgs, MISUSED, context, output};
 use crate::catalogue;
 use crate::config::Plan;
 use crate::domain::{Share, Target};
 use crate::protocol::Dialect;
 
-/// Check the configuration and show what it will send: addresses, probes and tokens per hour, series
+/// Check the configuration and show what it will send: addresses, probes, tokens and cost, series
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   sloprobe check                        ./sloprobe.toml
   sloprobe check -c config/example.toml
+  sloprobe check --offline              without asking the targets anything
 
-Nothing is sent. Every problem of the file is reported at once, with its line and what to write instead; exit code 2.")]
+Every problem of the file is reported at once, with its line and what to write instead; exit code 2. The targets are
+asked how long their context is (by GET requests that change nothing), and prompts that would not fit are a problem,
+too. No probe is sent.")]
 pub(super) struct CheckArgs {
     #[command(flatten)]
     config: ConfigArgs,
+
+    /// Ask the targets nothing
+    #[arg(long)]
+    offline: bool,
 }
 
-pub(super) fn run(args: &CheckArgs) -> ExitCode {
+pub(super) async fn run(args: &CheckArgs) -> ExitCode {
     let plan = match args.config.load() {
         Ok(plan) => plan,
         Err(code) => return code,
     };
-    output::print(&describe(&plan));
+    let identities = if args.offline { Vec::new() } else { context::ask(&plan.targets).await };
+    let misfits = context::misfits(&identities);
+    if !misfits.is_empty() {
+        for misfit in &misfits {
+            eprintln!("{misfit}");
+        }
+        return ExitCode::from(MISUSED);
+    }
+    output::print(&(describe(&plan) + &context::remarks(&identities)));
     ExitCode::SUCCESS
 }
 
@@ -41,6 +56,8 @@ fn describe(plan: &Plan) -> String {
     }
     lines.push(String::new());
     lines.extend(load_table(plan).lines());
+    lines.push(String::new());
+    lines.extend(cost_table(plan).lines());
     lines.push(String::new());
     let series: usize = catalogue::ALL.iter().map(|family| family.series(&plan.targets)).sum();
     lines.push(format!("Prometheus will store {series} series from http://{}/metrics.", plan.listen));
@@ -66,6 +83,27 @@ fn load_table(plan: &Plan) -> Table {
     let mut row = vec!["all".to_owned(), String::new()];
     row.extend(total.map(|n| format!("{n:.0}")));
     table.row(row);
+    table
+}
+
+/// What each target gets in an hour, a day and a month, and what that costs.
+fn cost_table(plan: &Plan) -> Table {
+    let mut table =
+        Table::new(2, ["TARGET", "PER", "PROBES", "TOKENS IN", "TOKENS OUT (AT MOST)", "COST (AT MOST)"]);
+    for target in &plan.targets {
+        let mut hour = [0.0; 3];
+        for share in &target.mix {
+            hour.iter_mut().zip(hourly(target, share)).for_each(|(sum, part)| *sum += part);
+        }
+        for (per, hours) in [("hour", 1.0), ("day", 24.0), ("month", 24.0 * 30.0)] {
+            let [probes, input, output] = hour.map(|amount| amount * hours);
+            let cost = target.price.map(|price| (input * price.input + output * price.output) / 1e6);
+            let mut row = vec![target.name.to_string(), per.to_owned()];
+            row.extend([probes, input, output].map(|n| format!("{n:.0}")));
+            row.push(cost.map_or_else(|| "-".into(), |cost| format!("{cost:.2}")));
+            table.row(row);
+        }
+    }
     table
 }
 

@@ -14,7 +14,7 @@ use super::endpoint::EndpointArgs;
 use super::table::{Table, time};
 use super::{ConfigArgs, FAILED, MISUSED, output};
 use crate::config::Plan;
-use crate::daemon;
+use crate::daemon::{self, Memory};
 use crate::domain::{Identity, Report, Target, TokenSource, Verdict};
 use crate::probe::{self, Job, Transport, Trust};
 use crate::record::recent::Quantiles;
@@ -91,10 +91,11 @@ pub(super) async fn run(args: OnceArgs) -> Result<ExitCode> {
 fn prepare(plan: &Plan, args: &OnceArgs) -> Result<Vec<(Arc<Transport>, Job)>> {
     let wanted = |names: &[String], name: &str| names.is_empty() || names.iter().any(|n| n == name);
     let trust = Trust::default();
+    let memory = Memory::load(plan.state.as_deref());
     let mut jobs: Vec<(Arc<Transport>, Job)> = Vec::new();
     for target in plan.targets.iter().filter(|t| wanted(&args.target, &t.name)) {
         let first = Transport::new(target, &trust)?;
-        for (share, mut source) in target.mix.iter().zip(daemon::sources(target)) {
+        for (share, mut source) in target.mix.iter().zip(daemon::sources(target, &memory)) {
             if wanted(&args.workload, &share.workload.name) {
                 let job = Job {
                     target: Arc::clone(target),

@@ -70,14 +70,19 @@ impl Report {
     pub fn judged(&mut self, verdict: Verdict) {
         self.verdict = self.succeeded().then_some(verdict);
         match self.verdict {
-            Some(Verdict::Right | Verdict::Unchecked) => self.answer.forget(),
-            Some(Verdict::Wrong | Verdict::Degenerate | Verdict::Short) | None => self.answer.shorten(),
+            Some(verdict) if !verdict.is_bad() => self.answer.forget(),
+            _ => self.answer.shorten(),
         }
     }
 }
 
 impl Verdict {
     pub const ALL: [Self; 5] = [Self::Right, Self::Wrong, Self::Degenerate, Self::Short, Self::Unchecked];
+
+    /// Whether a person should look at the answer.
+    pub fn is_bad(self) -> bool {
+        matches!(self, Self::Wrong | Self::Degenerate | Self::Short)
+    }
 
     pub fn label(self) -> &'static str {
         match self {

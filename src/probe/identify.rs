@@ -215,7 +215,7 @@ fn shown(target: &Target, findings: &Findings) -> Identity {
 }
 
 /// The path of a server's root below a configured one, and the version of the API if the path names one.
-fn root(path: &str) -> (&str, Option<&str>) {
+pub(super) fn root(path: &str) -> (&str, Option<&str>) {
     let is_version =
         |part: &str| part.strip_prefix('v').is_some_and(|n| n.starts_with(|c: char| c.is_ascii_digit()));
     let mut start = 0;

@@ -136,6 +136,12 @@ impl Transport {
         let response = lane.client.get(url).headers(headers).send().await?;
         Ok(Answer { response })
     }
+
+    /// Sends something that is no probe, with the headers of the probes.
+    pub(super) async fn post(&self, lane: &Lane, url: url::Url, body: String) -> Result<Answer, Broken> {
+        let response = lane.client.post(url).headers(self.headers.clone()).body(body).send().await?;
+        Ok(Answer { response })
+    }
 }
 
 impl Lane {

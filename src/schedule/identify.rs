@@ -6,9 +6,11 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep_until};
 
+use super::calibrate::calibrate;
 use super::standing::Standing;
 use crate::probe::{self, Transport};
 use crate::record::Recorder;
+use crate::workload::Learner;
 
 /// How often a target is asked.
 #[derive(Debug, Clone, Copy)]
@@ -33,6 +35,7 @@ pub async fn watch(
     transport: Arc<Transport>,
     recorder: Arc<Recorder>,
     standing: Arc<Standing>,
+    learners: Vec<Learner>,
     first: Instant,
     pace: Pace,
     mut stop: watch::Receiver<bool>,
@@ -49,6 +52,7 @@ pub async fn watch(
             if !standing.is_shut_out() {
                 let identity = probe::identify(&transport).await;
                 recorder.identified(transport.target(), &identity);
+                calibrate(&transport, &learners).await;
             }
             while due <= Instant::now() {
                 due += pace.every;

@@ -63,6 +63,17 @@ struct Line {
 }
 
 impl Ruler {
+    pub(super) fn is_new(&self) -> bool {
+        self.points.is_empty()
+    }
+
+    /// Lets the next report of each length move its size wholly; what is known of forms stays.
+    pub(super) fn doubt(&mut self) {
+        for point in self.points.values_mut() {
+            point.seen = 0;
+        }
+    }
+
     /// How large a prompt is to be written so that the server counts as many tokens as wanted.
     pub(super) fn size_for(&self, wanted: u32, form: Form) -> u32 {
         let line = self.line();

@@ -3,10 +3,11 @@
 //! `cargo bench --bench prompt`
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use sloprobe::domain::{Cache, Kind, Language, Lengths, Timeouts, Workload};
 use sloprobe::workload::{Ruler, Source};
+use tokio::time::Instant;
 
 const ROUNDS: usize = 300;
 const LIMIT: Duration = Duration::from_millis(2);
