@@ -18,6 +18,7 @@ mod reason;
 mod refusal;
 pub mod sse;
 mod tgi;
+mod timings;
 pub mod tokenize;
 mod triton;
 mod words;

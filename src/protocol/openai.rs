@@ -9,6 +9,7 @@ use serde_json::Value;
 use url::Url;
 
 use super::gather::Gathered;
+use super::timings::Timings;
 use super::{Meaning, Nonsense, from_json, refusal};
 use crate::domain::{Field, Fields, Prompt, ServerTimes, Target, Tokens};
 use choice::Choices;
@@ -131,16 +132,6 @@ struct Metrics {
     generation: Option<f64>,
 }
 
-#[derive(Debug, Clone, Copy, Deserialize)]
-struct Timings {
-    #[serde(default)]
-    cache_n: Option<u64>,
-    #[serde(default)]
-    prompt_ms: Option<f64>,
-    #[serde(default)]
-    predicted_ms: Option<f64>,
-}
-
 #[derive(Debug, Deserialize)]
 struct Usage {
     #[serde(default)]
@@ -195,7 +186,7 @@ impl<const WHOLE: bool> Chunk<WHOLE> {
             cut: choices.cut,
             ..Meaning::from(choices.said)
         };
-        if let Some(cached) = self.timings.and_then(|timings| timings.cache_n) {
+        if let Some(cached) = self.timings.and_then(|timings| timings.cached) {
             meaning.usage.get_or_insert_default().cached = Some(cached);
         }
         meaning
@@ -203,14 +194,15 @@ impl<const WHOLE: bool> Chunk<WHOLE> {
 
     fn times(&self) -> ServerTimes {
         let ms = |value| ServerTimes::read(value, Duration::from_millis(1));
-        let (metrics, timings) = (self.metrics, self.timings);
+        let metrics = self.metrics;
+        let timings = self.timings.map(Timings::times).unwrap_or_default();
         let waited = self.usage.as_ref().and_then(|usage| usage.queue_wait_time.as_ref());
         let waited = waited.and_then(|wait| wait.get(0).unwrap_or(wait).as_f64());
         ServerTimes {
             queue: ms(metrics.and_then(|m| m.queue))
                 .or_else(|| ServerTimes::read(waited, Duration::from_micros(1))),
-            prefill: ms(metrics.and_then(|m| m.first_token).or_else(|| timings.and_then(|t| t.prompt_ms))),
-            decode: ms(metrics.and_then(|m| m.generation).or_else(|| timings.and_then(|t| t.predicted_ms))),
+            prefill: ms(metrics.and_then(|m| m.first_token)).or(timings.prefill),
+            decode: ms(metrics.and_then(|m| m.generation)).or(timings.decode),
             load: None,
         }
     }

@@ -13,6 +13,7 @@ use super::look::Something;
 use super::message::{Message, messages};
 use super::reason::Reason;
 use super::sse::{self, Item, TooLong};
+use super::timings::Timings;
 use super::words::{self, Said, Words};
 use super::{Meaning, Nonsense, from_json, openai, refusal, to_json};
 use crate::domain::{Channel, Field, Fields, Prompt, Role, ServerTimes, Target, Tokens, Turn};
@@ -112,6 +113,9 @@ struct Announced {
 #[derive(Debug, Deserialize)]
 struct Over {
     response: Ending,
+    /// llama.cpp's.
+    #[serde(default)]
+    timings: Option<Timings>,
 }
 
 /// How an answer ended and what it cost; what it says is not looked at.
@@ -211,8 +215,8 @@ pub(super) fn interpret(data: &[u8]) -> Result<Meaning, Nonsense> {
                 said.mark(Channel::ToolCall);
             }
         }
-        Some(Kind::Finished) => return Ok(from_json::<Over>(data)?.response.meaning(Status::Completed)),
-        Some(Kind::Failed) => return Ok(from_json::<Over>(data)?.response.meaning(Status::Failed)),
+        Some(Kind::Finished) => return Ok(from_json::<Over>(data)?.meaning(Status::Completed)),
+        Some(Kind::Failed) => return Ok(from_json::<Over>(data)?.meaning(Status::Failed)),
         // Progress, what was said once more at the end of each part, and what has not been invented yet.
         Some(Kind::Error | Kind::Other) | None => {}
     }
@@ -276,6 +280,14 @@ fn with_next(mut answer: Meaning, item: Item<'_>) -> Result<Meaning, Nonsense> {
     answer.ended = next.ended;
     answer.error = next.error;
     Ok(answer)
+}
+
+impl Over {
+    fn meaning(self, told: Status) -> Meaning {
+        let timings = self.timings.map(Timings::times).unwrap_or_default();
+        let meaning = self.response.meaning(told);
+        Meaning { times: timings.merged(meaning.times), ..meaning }
+    }
 }
 
 impl Ending {

@@ -114,6 +114,17 @@ fn an_answer_that_is_over_tells_its_counts_and_times() {
 }
 
 #[test]
+fn times_that_stand_beside_the_answer_are_read() {
+    let over = meaning(
+        r#"{"type":"response.completed","response":{"status":"completed","usage":{"input_tokens":160,"output_tokens":32}},
+            "timings":{"cache_n":0,"prompt_n":160,"prompt_ms":6.439,"predicted_n":32,"predicted_ms":12.955}}"#,
+    );
+    assert_eq!(over.times.prefill, Some(Duration::from_micros(6439)));
+    assert_eq!(over.times.decode, Some(Duration::from_micros(12_955)));
+    assert_eq!(over.usage.and_then(|usage| usage.prompt), Some(160));
+}
+
+#[test]
 fn an_answer_is_cut_if_its_details_say_so() {
     for (details, cut) in [
         (r#"{"reason":"max_output_tokens"}"#, true),
