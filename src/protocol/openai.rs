@@ -179,7 +179,7 @@ impl<const WHOLE: bool> Chunk<WHOLE> {
         let Gathered(choices) = self.choices.unwrap_or_default();
         let mut meaning = Meaning {
             token_ids: choices.token_ids,
-            usage: self.usage.map(Tokens::from),
+            usage: self.usage.filter(Usage::is_count).map(Tokens::from),
             times,
             fingerprint: self.system_fingerprint,
             finished: choices.finished,
@@ -218,6 +218,14 @@ impl<const WHOLE: bool> Chunk<WHOLE> {
             return None;
         }
         Some(text.map_or_else(|| "an error without a message".to_owned(), refusal::text_of))
+    }
+}
+
+impl Usage {
+    /// No prompt is empty: where nothing went in and nothing came out, the zeros only hold the place of counts
+    /// that come later, or never. Ollama writes them beside every piece of text.
+    fn is_count(&self) -> bool {
+        self.prompt_tokens != Some(0) || self.completion_tokens != Some(0)
     }
 }
 

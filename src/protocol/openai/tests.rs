@@ -133,6 +133,20 @@ fn one_chunk_may_say_everything_at_once() {
 }
 
 #[test]
+fn zeros_that_hold_the_place_of_counts_are_none() {
+    let usage = |prompt: u32, output: u32| {
+        meaning(&format!(
+            r#"{{"choices":[{{"text":"a"}}],"usage":{{"prompt_tokens":{prompt},"completion_tokens":{output},"total_tokens":0}}}}"#
+        ))
+        .usage
+        .map(|usage| (usage.prompt, usage.output))
+    };
+    assert_eq!(usage(0, 0), None);
+    assert_eq!(usage(9, 0), Some((Some(9), Some(0))));
+    assert_eq!(usage(0, 1), Some((Some(0), Some(1))));
+}
+
+#[test]
 fn every_shape_of_error_is_an_error() {
     for (json, text) in [
         (r#"{"error":{"message":"boom","code":500}}"#, "boom"),
