@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use super::refusal;
 use crate::domain::{Field, Fields};
 
 /// Validators quote the whole request under this name; that a field stands there is no objection to it.
@@ -10,9 +11,9 @@ const QUOTED: &str = "input";
 /// Those of the fields sent that the body of a refusal names.
 pub(super) fn objections(body: &[u8], sent: Fields) -> Fields {
     let mut texts = Vec::new();
-    match serde_json::from_slice::<Value>(body) {
-        Ok(value) => collect(&value, &mut texts),
-        Err(_) => texts.push(without_quotation(&String::from_utf8_lossy(body)).to_owned()),
+    match refusal::value_of(body) {
+        Some(value) => collect(&value, &mut texts),
+        None => texts.push(without_quotation(&String::from_utf8_lossy(body)).to_owned()),
     }
     let about = |field| texts.iter().any(|text| is_about(text, field));
     let mut found = sent.iter().filter(|&field| about(field)).fold(Fields::NONE, Fields::with);
@@ -112,6 +113,7 @@ mod tests {
             r#"{"message":"[{'type': 'missing', 'loc': ('body', 'messages'), 'input': {'ignore_eos': True}}]"}"#,
             r#"{"error":{"message":"'max_tokens' or 'max_completion_tokens' is too large: 5000.","param":"max_tokens"}}"#,
             r#"{"message":"model xmin_tokens or ignore_eos_2 does not exist"}"#,
+            "data: {\"detail\":[{\"loc\":[\"body\",\"messages\"],\"input\":{\"min_tokens\":3}}]}\n\n",
             "",
         ] {
             assert_eq!(named(body), [], "{body}");
