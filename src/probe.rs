@@ -196,6 +196,9 @@ impl Exchange<'_> {
                 }
                 Ok(Ok(None)) => {
                     self.reading.timeline().closed = Some(at);
+                    if !self.reading.has_body() {
+                        return Err(no_body(answer.status()));
+                    }
                     return self.reading.end(at).map(|()| End::Closed);
                 }
                 Ok(Err(_)) | Err(_) if self.reading.finished().is_some() => {
@@ -269,6 +272,12 @@ fn with_address(fault: Fault, target: &Target) -> Fault {
         }
         _ => fault,
     }
+}
+
+/// A good status, and not one byte after it. This is not `Empty`: an answer that ends properly says so, in its
+/// format, and here nothing was said at all.
+fn no_body(status: u16) -> Fault {
+    Failure::Truncated.because(format!("the answer is empty: status {status} without a body"))
 }
 
 fn failure_of(status: u16, has_retry_after: bool) -> Failure {

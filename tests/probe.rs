@@ -120,7 +120,7 @@ async fn every_status_and_body_that_is_no_stream_is_one_failure() {
         ),
         (answer("500 Oops", "", "boom"), Failure::ServerError, "boom"),
         (answer("200 OK", "content-type: text/html\r\n", html), Failure::Malformed, "Bad gateway"),
-        (answer("200 OK", "", ""), Failure::Truncated, "ended before"),
+        (answer("200 OK", "", ""), Failure::Truncated, "the answer is empty: status 200 without a body"),
         (answer("200 OK", "", r#"{"error":{"message":"overloaded"}}"#), Failure::InBand, "overloaded"),
         (vec![Step::Close], Failure::Truncated, "the server closed the connection before it answered ("),
         (vec![Step::Send("SSH-2.0-OpenSSH_9.2\r\n".into()), Step::Close], Failure::Malformed, ""),

@@ -183,6 +183,11 @@ impl Reading {
         !matches!(self.body, Body::Whole(_))
     }
 
+    /// Whether any byte of a body came.
+    pub(super) fn has_body(&self) -> bool {
+        self.bytes > 0
+    }
+
     pub(super) fn timeline(&mut self) -> &mut Timeline {
         &mut self.account.timeline
     }
