@@ -75,7 +75,12 @@ impl Recorder {
     pub fn identified(&self, target: &Target, identity: &Identity) {
         if let Some(was) = self.metrics.identified(target, identity) {
             let (served_model, context_tokens) = (identity.model.as_deref(), identity.context_tokens);
-            tracing::info!(target = &*target.name, %was, served_model, context_tokens, "now runs {identity}");
+            let (name, is_first) = (&*target.name, was == Identity::of(target.engine));
+            if is_first {
+                tracing::info!(target = name, served_model, context_tokens, "runs {identity}");
+            } else {
+                tracing::info!(target = name, %was, served_model, context_tokens, "now runs {identity}");
+            }
         }
     }
 
@@ -243,6 +248,36 @@ mod tests {
         recorder.identified(&target, &identity);
         let info = info(&recorder);
         assert!(info.contains(r#"fingerprint="fp_1""#) && info.contains(r#"version="0.33.0""#), "{info}");
+    }
+
+    /// What the log says while `work` is done.
+    fn log_of(work: impl FnOnce()) -> String {
+        let (reader, writer) = std::io::pipe().unwrap();
+        let log = tracing_subscriber::fmt().with_ansi(false).with_writer(Mutex::new(writer)).finish();
+        tracing::subscriber::with_default(log, work);
+        std::io::read_to_string(reader).unwrap()
+    }
+
+    #[test]
+    fn the_first_finding_is_no_change_and_the_next_one_is() {
+        for configured in [Engine::Auto, Engine::Vllm] {
+            let mut target = (*fixture::target("t", &["w"])).clone();
+            target.engine = configured;
+            let target = Arc::new(target);
+            let recorder = Recorder::new(std::slice::from_ref(&target)).unwrap();
+            let found = |version: &str| Identity {
+                version: Some(version.into()),
+                model: Some("org/tiny".into()),
+                ..Identity::of(Engine::Vllm)
+            };
+            let first = log_of(|| recorder.identified(&target, &found("0.32.0")));
+            assert!(first.contains(" runs vllm 0.32.0 ") && first.contains("org/tiny"), "{first}");
+            assert!(!first.contains("now") && !first.contains("was"), "{first}");
+            assert_eq!(log_of(|| recorder.identified(&target, &found("0.32.0"))), "");
+            let second = log_of(|| recorder.identified(&target, &found("0.33.0")));
+            assert!(second.contains(" now runs vllm 0.33.0 "), "{second}");
+            assert!(second.contains("was=vllm 0.32.0"), "{second}");
+        }
     }
 
     #[test]
