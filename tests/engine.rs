@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use common::{PATIENCE, config, eventually, run, sloprobe};
+use serde_json::Value;
 use sloprobe::daemon::Daemon;
 use sloprobe::domain::{Engine, Failure};
 use sloprobe::expose;
@@ -167,6 +168,34 @@ async fn two_pages_are_enough_for_vllm_and_redirects_are_not_followed() {
     assert_eq!((identity.model.as_deref(), identity.context_tokens), (Some("org/tiny"), Some(4096)));
     let requests = server.requests();
     assert_eq!(requests.iter().map(|r| path(r)).collect::<Vec<_>>(), ["/v1/models", "/version"]);
+}
+
+/// A recorded server: the pages that it has, and nothing else.
+async fn recorded_server(name: &str) -> Server {
+    let file = common::root().join("tests/wire/pages").join(format!("{name}.json"));
+    let pages: Value = serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap();
+    Server::answering(move |request| match pages.get(path(request)) {
+        Some(page) => answer(page["status"].as_str().unwrap(), "", page["body"].as_str().unwrap()),
+        None => answer("404 Not Found", "", r#"{"error":"Not Found"}"#),
+    })
+    .await
+}
+
+#[tokio::test]
+async fn real_servers_are_asked_no_more_than_they_can_tell() {
+    for (name, more, identity, pages) in [
+        ("llama-server", "", "llama.cpp b11669-Debian", &["/v1/models", "/props"][..]),
+        ("ollama", "", "ollama 0.17.4", &["/v1/models", "/api/version"]),
+        ("ollama", "engine = 'ollama'", "ollama 0.17.4", &["/api/version"]),
+        ("triton", "api = 'triton'", "triton 2.51.0", &["/v2"]),
+        ("llama-cpp-python", "", "an engine that is not known", &["/v1/models", "/info"]),
+    ] {
+        let server = recorded_server(name).await;
+        let plan = plan(&format!("http://{}", server.address), more, QUICK);
+        let transport = Transport::new(&plan.targets[0], &Trust::default()).unwrap();
+        assert_eq!(identify(&transport).await.to_string(), identity, "{name}");
+        assert_eq!(server.requests().iter().map(|r| path(r)).collect::<Vec<_>>(), pages, "{name}");
+    }
 }
 
 #[tokio::test]

@@ -34,12 +34,13 @@ impl Identity {
 /// Such as "vllm 0.32.0".
 impl fmt::Display for Identity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let engine = match self.engine {
-            Engine::Auto | Engine::Other => "an engine that is not known",
-            engine => engine.name(),
-        };
-        write!(f, "{engine}")?;
-        self.version.as_ref().map_or(Ok(()), |version| write!(f, " {version}"))
+        match (self.engine, &self.version) {
+            (Engine::Auto | Engine::Other, None) => f.write_str("an engine that is not known"),
+            // A version that is known without an engine is that of the server before it, and names it.
+            (Engine::Auto | Engine::Other, Some(version)) => f.write_str(version),
+            (engine, None) => f.write_str(engine.name()),
+            (engine, Some(version)) => write!(f, "{} {version}", engine.name()),
+        }
     }
 }
 
@@ -67,6 +68,9 @@ mod tests {
         let known = Identity { version: Some("0.32.0".into()), ..Identity::of(Engine::Vllm) };
         assert_eq!(known.to_string(), "vllm 0.32.0");
         assert_eq!(Identity::of(Engine::Sglang).to_string(), "sglang");
+        let server = Identity { version: Some("triton 2.51.0".into()), ..Identity::of(Engine::Auto) };
+        assert_eq!(server.to_string(), "triton 2.51.0");
+        assert_eq!(Identity::of(Engine::Auto).to_string(), "an engine that is not known");
         assert!(known.is_known() && !Identity::of(Engine::Auto).is_known());
     }
 }

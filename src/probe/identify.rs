@@ -41,10 +41,12 @@ pub enum Page {
     ApiVersion,
     /// Xinference's version.
     ClusterVersion,
+    /// Triton's name and version.
+    Metadata,
 }
 
 impl Page {
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Models,
         Self::Version,
         Self::ServerInfo,
@@ -53,6 +55,7 @@ impl Page {
         Self::Info,
         Self::ApiVersion,
         Self::ClusterVersion,
+        Self::Metadata,
     ];
 
     /// Below the root of the server.
@@ -66,6 +69,7 @@ impl Page {
             Self::Info => "/info",
             Self::ApiVersion => "/api/version",
             Self::ClusterVersion => "/v1/cluster/version",
+            Self::Metadata => "/v2",
         }
     }
 
@@ -80,15 +84,6 @@ impl Page {
         let mut url = target.url.clone();
         url.set_path(&path);
         url
-    }
-
-    /// What to ask first: the page on which the engines that speak this format differ.
-    fn first(api: Api) -> Self {
-        match api {
-            Api::Ollama => Self::ApiVersion,
-            Api::Tgi => Self::Info,
-            _ => Self::Models,
-        }
     }
 }
 
@@ -109,10 +104,9 @@ pub async fn identify(transport: &Transport) -> Identity {
 async fn ask(transport: &Transport) -> bool {
     let target = transport.target();
     let Some(mut lane) = new_lane(transport) else { return false };
-    let mut findings = Findings::default();
-    let mut next = Some(Page::first(target.api));
+    let mut findings = Findings::of(target.api, target.engine);
     let mut is_open = false;
-    while let Some(page) = next {
+    while let Some(page) = findings.next() {
         let mut fetched = fetch(transport, &lane, page).await;
         // A server may close after an answer without saying so, and the next request dies on the way.
         if matches!(fetched, Fetched::Broken) && is_open && lane.phases.unfinished().is_some() {
@@ -129,7 +123,6 @@ async fn ask(transport: &Transport) -> bool {
         findings.asked(page);
         // Kept step by step: whoever gives up waiting still has what came until then.
         transport.knowledge().learn(target.engine, shown(target, &findings));
-        next = findings.next();
     }
     true
 }
@@ -255,6 +248,7 @@ mod tests {
             target.url = Url::parse(base).unwrap();
             assert_eq!(Page::Models.of(&target).as_str(), models);
             assert_eq!(Page::Version.of(&target).as_str(), version);
+            assert!(Page::Metadata.of(&target).path().ends_with("/v2"), "{base}");
         }
     }
 

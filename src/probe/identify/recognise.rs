@@ -3,14 +3,16 @@
 use serde_json::Value;
 
 use super::Page;
-use crate::domain::Engine;
+use crate::domain::{Api, Engine};
 
 /// LiteLLM gives every model this moment of creation, whatever it is.
 const LITELLM_CREATED: u64 = 1_677_610_602;
 
 /// What the pages read so far say.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Findings {
+    api: Api,
+    /// As configured, else as found.
     pub(super) engine: Option<Engine>,
     pub(super) version: Option<String>,
     pub(super) model: Option<String>,
@@ -23,6 +25,20 @@ pub(super) struct Findings {
 }
 
 impl Findings {
+    /// Before anything is read; the engine is that of the configuration.
+    pub(super) fn of(api: Api, engine: Engine) -> Self {
+        Self {
+            api,
+            engine: Some(engine).filter(|engine| !matches!(engine, Engine::Auto | Engine::Other)),
+            version: None,
+            model: None,
+            context_tokens: None,
+            maybe_ollama: false,
+            listed: false,
+            asked: Vec::new(),
+        }
+    }
+
     /// Takes a page as it came; the model is the name that the configuration uses.
     pub(super) fn add(&mut self, page: Page, status: u16, body: &[u8], model: &str) {
         if !(200..300).contains(&status) {
@@ -42,6 +58,7 @@ impl Findings {
                     self.version = Some(version);
                 }
             }
+            Page::Metadata => self.add_triton(&body),
         }
     }
 
@@ -51,17 +68,21 @@ impl Findings {
 
     /// The page that may tell more, if there is one that has not been asked for.
     pub(super) fn next(&self) -> Option<Page> {
-        let pages: &[Page] = match self.engine {
-            Some(_) if self.version.is_some() => &[],
-            Some(Engine::Vllm) => &[Page::Version],
-            Some(Engine::Sglang) => &[Page::ServerInfo, Page::GetServerInfo],
-            Some(Engine::LlamaCpp) => &[Page::Props],
-            Some(Engine::Xinference) => &[Page::ClusterVersion],
-            Some(_) => &[],
-            None if self.maybe_ollama => &[Page::ApiVersion],
+        if self.version.is_some() {
+            return None;
+        }
+        let pages: &[Page] = match (self.api, self.engine) {
+            (Api::Triton, engine) => pages_of_triton(engine),
+            (_, Some(engine)) => pages_of(engine),
+            (_, None) if self.maybe_ollama => &[Page::ApiVersion],
             // TGI alone lists models without its name.
-            None if self.listed => &[Page::Info],
-            None => &[Page::Models, Page::Info, Page::ServerInfo, Page::Props],
+            (_, None) if self.listed => &[Page::Info],
+            // First the page on which the engines that speak this format differ.
+            (Api::Ollama, None) => {
+                &[Page::ApiVersion, Page::Models, Page::Info, Page::ServerInfo, Page::Props]
+            }
+            (Api::Tgi, None) => &[Page::Info, Page::Models, Page::ServerInfo, Page::Props],
+            (_, None) => &[Page::Models, Page::Info, Page::ServerInfo, Page::Props],
         };
         pages.iter().copied().find(|page| !self.asked.contains(page))
     }
@@ -71,13 +92,17 @@ impl Findings {
             return;
         };
         self.listed = true;
-        let ours = models.iter().find(|entry| entry.get("id").and_then(Value::as_str) == Some(model));
+        let listed_as =
+            |name: &str| models.iter().find(|entry| entry.get("id").and_then(Value::as_str) == Some(name));
+        // Ollama lists a model with its tag, which may be left out in a request.
+        let ours = listed_as(model).or_else(|| listed_as(&format!("{model}:latest")));
         let only = models.first().filter(|_| models.len() == 1);
         // A gateway may list the models of several engines: only ours counts.
         let entry = ours.or(only);
-        self.engine = entry.and_then(owner).or_else(|| common_owner(models));
+        self.engine = self.engine.or_else(|| entry.and_then(owner)).or_else(|| common_owner(models));
         self.engine = self.engine.or_else(|| is_litellm(models).then_some(Engine::Litellm));
-        self.maybe_ollama = entry.is_some_and(|entry| text(entry, "owned_by").as_deref() == Some("library"));
+        let of_library = |entry: &Value| text(entry, "owned_by").as_deref() == Some("library");
+        self.maybe_ollama = entry.map_or_else(|| models.iter().any(of_library), of_library);
         let Some(entry) = entry else { return };
         self.model = ["root", "model_name", "id"].iter().find_map(|&key| text(entry, key));
         self.context_tokens = ["max_model_len", "context_length", "max_input_tokens"]
@@ -106,6 +131,13 @@ impl Findings {
         self.context_tokens = number(settings, "n_ctx").or(self.context_tokens);
     }
 
+    fn add_triton(&mut self, body: &Value) {
+        // The version is of the server, not of the engine behind it, and says so.
+        if text(body, "name").as_deref() == Some("triton") {
+            self.version = text(body, "version").map(|version| format!("triton {version}"));
+        }
+    }
+
     fn add_tgi(&mut self, body: &Value) {
         if let (Some(model), Some(version)) = (text(body, "model_id"), text(body, "version")) {
             self.engine = Some(Engine::Tgi);
@@ -113,6 +145,31 @@ impl Findings {
             self.model = Some(model);
             self.context_tokens = number(body, "max_total_tokens");
         }
+    }
+}
+
+/// Where an engine that is known tells more: first the list of models, which even gateways let through, then
+/// the page of its own. Those of Ollama and TGI leave nothing for the list to tell.
+fn pages_of(engine: Engine) -> &'static [Page] {
+    match engine {
+        Engine::Vllm => &[Page::Models, Page::Version],
+        Engine::Sglang => &[Page::Models, Page::ServerInfo, Page::GetServerInfo],
+        Engine::LlamaCpp => &[Page::Models, Page::Props],
+        Engine::Xinference => &[Page::Models, Page::ClusterVersion],
+        Engine::Tgi => &[Page::Info],
+        Engine::Ollama => &[Page::ApiVersion],
+        Engine::Litellm | Engine::Mindie => &[Page::Models],
+        Engine::Auto | Engine::Other => &[],
+    }
+}
+
+/// Triton tells nothing of the engine behind it and has no page but its own; MindIE, which speaks the same
+/// format, lists its models.
+fn pages_of_triton(engine: Option<Engine>) -> &'static [Page] {
+    match engine {
+        None => &[Page::Metadata, Page::Models],
+        Some(Engine::Mindie) => &[Page::Models],
+        Some(_) => &[Page::Metadata],
     }
 }
 
@@ -153,129 +210,4 @@ fn number(value: &Value, key: &str) -> Option<u32> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    const NOT_FOUND: (u16, &str) = (404, r#"{"detail":"Not Found"}"#);
-
-    /// Asks as the daemon would; gives the findings and the pages that were asked for.
-    fn ask(first: Page, model: &str, pages: &[(Page, u16, &str)]) -> (Findings, Vec<Page>) {
-        let mut findings = Findings::default();
-        let mut next = Some(first);
-        while let Some(page) = next {
-            let known = pages.iter().find(|(known, ..)| *known == page);
-            let (status, body) = known.map_or(NOT_FOUND, |&(_, status, body)| (status, body));
-            findings.add(page, status, body.as_bytes(), model);
-            findings.asked(page);
-            next = findings.next();
-        }
-        let asked = findings.asked.clone();
-        (findings, asked)
-    }
-
-    fn check(found: &Findings, engine: Engine, version: Option<&str>, model: &str, context: Option<u32>) {
-        assert_eq!(found.engine, Some(engine));
-        assert_eq!(found.version.as_deref(), version);
-        assert_eq!(found.model.as_deref(), Some(model));
-        assert_eq!(found.context_tokens, context);
-    }
-
-    #[test]
-    fn vllm_tells_its_name_in_the_list_of_models_and_its_version_on_a_page() {
-        let models = r#"{"object":"list","data":[{"id":"tiny","object":"model","created":1794700624,"owned_by":"vllm",
-            "root":"/models/tiny-qwen2","parent":null,"max_model_len":16384}]}"#;
-        let pages = [(Page::Models, 200, models), (Page::Version, 200, r#"{"version":"0.32.0"}"#)];
-        let (found, asked) = ask(Page::Models, "tiny", &pages);
-        check(&found, Engine::Vllm, Some("0.32.0"), "/models/tiny-qwen2", Some(16384));
-        assert_eq!(asked, [Page::Models, Page::Version]);
-    }
-
-    #[test]
-    fn xinference_is_recognised_even_where_its_version_is_for_administrators() {
-        let models = r#"{"object":"list","data":[{"id":"tiny","object":"model","created":0,"owned_by":"xinference",
-            "model_type":"LLM","model_name":"tiny-qwen2","context_length":16384,"model_engine":"Transformers"}]}"#;
-        let closed = r#"{"detail":"Not enough permissions"}"#;
-        let pages = [(Page::Models, 200, models), (Page::ClusterVersion, 401, closed)];
-        let (found, _) = ask(Page::Models, "tiny", &pages);
-        check(&found, Engine::Xinference, None, "tiny-qwen2", Some(16384));
-        let open = r#"{"date":"x","full-revisionid":"y","version":"4.1.0"}"#;
-        let pages = [(Page::Models, 200, models), (Page::ClusterVersion, 200, open)];
-        let (found, _) = ask(Page::Models, "tiny", &pages);
-        check(&found, Engine::Xinference, Some("4.1.0"), "tiny-qwen2", Some(16384));
-    }
-
-    #[test]
-    fn transformers_tells_nothing_and_nothing_is_guessed() {
-        let (found, asked) = ask(Page::Models, "tiny", &[(Page::Models, 500, "Internal Server Error")]);
-        assert_eq!((found.engine, found.version), (None, None));
-        assert_eq!(asked, [Page::Models, Page::Info, Page::ServerInfo, Page::Props]);
-    }
-
-    #[test]
-    fn litellm_gives_every_model_the_same_birthday() {
-        let models = r#"{"data":[
-            {"id":"tiny","object":"model","created":1677610602,"owned_by":"openai","max_input_tokens":16384},
-            {"id":"dead-backend","object":"model","created":1677610602,"owned_by":"openai"}],"object":"list"}"#;
-        let (found, asked) = ask(Page::Models, "tiny", &[(Page::Models, 200, models)]);
-        check(&found, Engine::Litellm, None, "tiny", Some(16384));
-        assert_eq!(asked, [Page::Models]);
-        let openai =
-            r#"{"data":[{"id":"gpt-3.5-turbo","object":"model","created":1677610602,"owned_by":"openai"}]}"#;
-        let (found, _) = ask(Page::Models, "gpt-3.5-turbo", &[(Page::Models, 200, openai)]);
-        assert_eq!(found.engine, None);
-    }
-
-    #[test]
-    fn sglang_llama_cpp_and_mindie_are_recognised() {
-        let models = r#"{"data":[{"id":"q","owned_by":"sglang","root":"q","max_model_len":32768}]}"#;
-        let info =
-            r#"{"model_path":"/models/q","context_length":null,"internal_states":[{}],"version":"0.5.4"}"#;
-        let pages = [(Page::Models, 200, models), (Page::GetServerInfo, 200, info)];
-        let (found, asked) = ask(Page::Models, "q", &pages);
-        check(&found, Engine::Sglang, Some("0.5.4"), "/models/q", Some(32768));
-        assert_eq!(asked, [Page::Models, Page::ServerInfo, Page::GetServerInfo]);
-
-        let models = r#"{"data":[{"id":"q.gguf","owned_by":"llamacpp","meta":{"n_ctx_train":32768}}]}"#;
-        let props = r#"{"default_generation_settings":{"n_ctx":4096},"model_path":"/m/q.gguf","build_info":"b999-dead"}"#;
-        let pages = [(Page::Models, 200, models), (Page::Props, 200, props)];
-        let (found, _) = ask(Page::Models, "other", &pages);
-        check(&found, Engine::LlamaCpp, Some("b999-dead"), "/m/q.gguf", Some(4096));
-
-        let models =
-            r#"{"data":[{"id":"q","object":"model","owned_by":"MindIE Server","root":"/models/q/"}]}"#;
-        let (found, asked) = ask(Page::Models, "q", &[(Page::Models, 200, models)]);
-        check(&found, Engine::Mindie, None, "/models/q/", None);
-        assert_eq!(asked, [Page::Models]);
-    }
-
-    #[test]
-    fn tgi_and_ollama_are_recognised_by_either_of_their_formats() {
-        let info = r#"{"model_id":"org/q","version":"3.3.6","max_total_tokens":8192}"#;
-        let models = r#"{"data":[{"id":"org/q","object":"model","created":0,"owned_by":"org/q"}]}"#;
-        let pages = [(Page::Models, 200, models), (Page::Info, 200, info)];
-        for first in [Page::Models, Page::Info] {
-            let (found, _) = ask(first, "org/q", &pages);
-            check(&found, Engine::Tgi, Some("3.3.6"), "org/q", Some(8192));
-        }
-        let models = r#"{"data":[{"id":"q:1b","object":"model","created":1,"owned_by":"library"}]}"#;
-        let pages = [(Page::Models, 200, models), (Page::ApiVersion, 200, r#"{"version":"0.12.6"}"#)];
-        let (found, _) = ask(Page::Models, "q:1b", &pages);
-        check(&found, Engine::Ollama, Some("0.12.6"), "q:1b", None);
-        let (found, asked) = ask(Page::ApiVersion, "q:1b", &pages);
-        assert_eq!((found.engine, found.version.as_deref()), (Some(Engine::Ollama), Some("0.12.6")));
-        assert_eq!(asked, [Page::ApiVersion]);
-    }
-
-    #[test]
-    fn pages_of_something_else_are_no_evidence() {
-        for page in Page::ALL {
-            for body in
-                ["", "<html>", "{}", "[]", "3", r#"{"data":[]}"#, r#"{"data":[3]}"#, r#"{"version":7}"#]
-            {
-                let (found, asked) = ask(page, "m", &[(page, 200, body)]);
-                assert_eq!((found.engine, found.version), (None, None), "{page:?} {body}");
-                assert!(asked.len() <= 5, "{asked:?}");
-            }
-        }
-    }
-}
+mod tests;
