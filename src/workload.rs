@@ -1,5 +1,6 @@
 //! The next prompt of a workload: seeded, so that any prompt can be made again; and what its answer is worth.
 
+mod answer;
 mod chat;
 mod continuation;
 mod draw;
@@ -12,6 +13,7 @@ mod weigh;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::domain::{Cache, Depth, Expect, Kind, Language, Prompt, Role, Seed, Turn, Workload};
+pub use answer::{Asked, judge};
 use draw::{Draw, hash, scramble};
 use length::Form;
 pub use length::Ruler;
