@@ -3,7 +3,11 @@
 //! A text that is no text at all is found first, whatever was asked; then the answer is held against what was
 //! expected of it. Where our own limit kept the model from answering, nothing is said.
 
+#[cfg(test)]
+mod corpus;
 mod degenerate;
+#[cfg(test)]
+mod hostile;
 mod plain;
 mod scope;
 #[cfg(test)]

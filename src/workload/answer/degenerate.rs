@@ -81,3 +81,13 @@ fn has_signs(part: &str) -> bool {
     part.contains(['{', '}', '<', '>', '=', '|', '@', '_', '\\', '\t'])
         || ["\":", "://", "::"].iter().any(|sign| part.contains(sign))
 }
+
+/// The worst measure of a text, for the tests to show margins.
+#[cfg(test)]
+pub(super) fn worst(text: &str, language: Option<Language>) -> (&'static str, f64) {
+    let script = ("script", script::score(text, language));
+    MEASURES
+        .iter()
+        .map(|(name, measure)| (*name, measure(text)))
+        .fold(script, |worst, next| if next.1 > worst.1 { next } else { worst })
+}
