@@ -14,7 +14,7 @@
 //! | [`schedule`] | one task per target: wait until a probe is due, spawn it; another asks now and then what the target runs |
 //! | [`probe`] | sends one prompt, returns one report; asks what a target runs; the only room that touches the network as a client |
 //! | [`protocol`] | wire formats: how a prompt becomes a request, what each event means; no I/O |
-//! | [`workload`] | the next prompt, from a seed |
+//! | [`workload`] | the next prompt, from a seed; how long it is; what its answer is worth |
 //! | [`record`] | one report becomes metrics, recent samples and a log line |
 //! | [`catalogue`] | every metric, declared once |
 //! | [`expose`] | the metrics as text |

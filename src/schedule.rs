@@ -20,7 +20,7 @@ use tokio::time::{Instant, sleep_until};
 use crate::domain::{Skip, Target};
 use crate::probe::{self, Job, Transport};
 use crate::record::Recorder;
-use crate::workload::Source;
+use crate::workload::{Posed, Source};
 use cadence::{Grid, Rotation};
 use guard::Guard;
 use pulse::Pulse;
@@ -80,6 +80,7 @@ impl Schedule {
             prompt: self.sources[turn].next_prompt(),
             due,
         };
+        let posed = Posed::of(workload, &job.prompt);
         let in_flight = self.recorder.started(&self.target, workload);
         let (transport, recorder) = (Arc::clone(&self.transport), Arc::clone(&self.recorder));
         let (pulse, learner) = (Arc::clone(&self.pulse), self.sources[turn].learner());
@@ -87,6 +88,8 @@ impl Schedule {
         running.spawn(async move {
             let mut report = probe::run(&transport, job).await;
             report.suspect = pulse.was_late_since(report.timeline.started, Instant::now());
+            let forced = transport.knowledge().forces(&report.workload);
+            posed.judge(&mut report, forced).await;
             if let Some(tokens) = report.tokens.prompt {
                 learner.learn(report.seed, tokens);
             }

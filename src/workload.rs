@@ -6,6 +6,7 @@ mod continuation;
 mod draw;
 mod file;
 mod length;
+mod posed;
 mod prose;
 mod rag;
 mod weigh;
@@ -13,10 +14,10 @@ mod weigh;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::domain::{Cache, Depth, Expect, Kind, Language, Prompt, Role, Seed, Turn, Workload};
-pub use answer::{Asked, judge};
 use draw::{Draw, hash, scramble};
 use length::Form;
 pub use length::Ruler;
+pub use posed::Posed;
 use weigh::weigh;
 
 /// Where facts are planted if the configuration does not say: from the start to the end, and again.
@@ -28,6 +29,10 @@ const FORMS: u32 = 12;
 /// A prompt of less weight is written in few words. What is asked for with 100 tokens is below, whatever the
 /// tokenizer, and what is asked for with 150 is above with those that know the language.
 const SHORT: f64 = 105.0;
+
+/// A prompt of less weight leaves out all that it can: 100 tokens are few for a tokenizer that does not know
+/// the language.
+const TINY: f64 = 42.0;
 
 /// Prompts of one workload for one target, each different from all before it.
 #[derive(Debug)]
@@ -146,6 +151,11 @@ impl Sheet {
     /// There is room for few words.
     fn is_short(&self) -> bool {
         self.weight < SHORT
+    }
+
+    /// There is room for the question and hardly anything else.
+    fn is_tiny(&self) -> bool {
+        self.weight < TINY
     }
 
     /// What the text before the question is drawn from: it may differ between prompts only where no cache is

@@ -158,6 +158,9 @@ fn line_of_contract(stdout: &str) -> Value {
         "connection",
         "tokens",
         "verdict",
+        "answer",
+        "seed",
+        "depth",
         "suspect",
         "error",
     ];

@@ -1,24 +1,25 @@
 //! `sloprobe once`: each workload once per target, all at the same time.
 
+mod show;
+
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Result;
 use clap::Args;
-use serde_json::json;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::endpoint::EndpointArgs;
-use super::table::{Table, time};
 use super::{ConfigArgs, FAILED, MISUSED, output};
 use crate::config::Plan;
 use crate::daemon::{self, Memory};
-use crate::domain::{Identity, Report, Target, TokenSource, Verdict};
+use crate::domain::{Identity, Report, Target};
 use crate::probe::{self, Job, Transport, Trust};
-use crate::record::recent::Quantiles;
 use crate::schedule::pulse::Pulse;
+use crate::workload::Posed;
+use show::{as_json, as_sentences, as_table, doubt};
 
 /// Starts lie this far apart: a hundred probes that start in the same instant would measure each other's
 /// start. They are under way together all the same.
@@ -146,8 +147,11 @@ async fn probe_all(jobs: Vec<(Arc<Transport>, Job)>, pulse: &Arc<Pulse>) -> Resu
         let pulse = Arc::clone(pulse);
         running.push(tokio::spawn(async move {
             sleep_until(job.due).await;
+            let posed = Posed::of(&job.workload, &job.prompt);
             let mut report = probe::run(&transport, job).await;
             report.suspect = pulse.was_late_since(report.timeline.started, Instant::now());
+            let forced = transport.knowledge().forces(&report.workload);
+            posed.judge(&mut report, forced).await;
             report
         }));
     }
@@ -158,122 +162,6 @@ async fn probe_all(jobs: Vec<(Arc<Transport>, Job)>, pulse: &Arc<Pulse>) -> Resu
     Ok(reports)
 }
 
-fn as_table(reports: &[Report]) -> Vec<String> {
-    let mut table = Table::new(
-        3,
-        [
-            "TARGET",
-            "WORKLOAD",
-            "OUTCOME",
-            "TTFT",
-            "TPOT",
-            "ITL P50",
-            "ITL P99",
-            "STALL",
-            "LATENCY",
-            "CONNECT",
-            "IN",
-            "CACHED",
-            "OUT",
-            "COUNTED BY",
-        ],
-    );
-    for report in reports {
-        let sample = &report.sample;
-        let gaps = Quantiles::of_gaps(sample);
-        let tokens = |count: Option<u64>| count.map_or_else(|| "-".into(), |n| n.to_string());
-        let connect = [sample.resolve, sample.connect, sample.tls].into_iter().flatten().reduce(|a, b| a + b);
-        table.row(vec![
-            report.target.name.to_string(),
-            report.workload.name.to_string(),
-            report.outcome().into(),
-            time(sample.ttft),
-            time(sample.tpot),
-            time(gaps.map(|q| q.p50)),
-            time(gaps.map(|q| q.p99)),
-            time(sample.stall),
-            time(sample.latency),
-            time(connect),
-            tokens(report.tokens.prompt),
-            tokens(report.tokens.cached),
-            tokens(report.tokens.output),
-            report.tokens.source.map_or("-", TokenSource::label).into(),
-        ]);
-    }
-    let mut lines = table.lines();
-    for report in reports {
-        if let Some(fault) = &report.fault {
-            let (target, workload) = (&report.target.name, &report.workload.name);
-            lines.push(format!("\n{target}, {workload}: {}\n    {}", fault.failure.label(), fault.detail));
-        }
-    }
-    lines
-}
-
-/// What was measured while this machine was busy may be the machine.
-fn doubt(reports: &[Report], worst: Duration) -> Vec<String> {
-    let suspect = reports.iter().filter(|report| report.suspect);
-    let names: Vec<_> =
-        suspect.map(|report| format!("{}, {}", report.target.name, report.workload.name)).collect();
-    let names = match names.len() {
-        0 => return Vec::new(),
-        count if count > 1 && count == reports.len() => "all probes".to_owned(),
-        _ => names.join("; "),
-    };
-    let late = time(Some(worst));
-    vec![format!(
-        "\n{names}: measured while this machine was busy (event loop up to {late} late): times may be too long"
-    )]
-}
-
-fn as_sentences(identities: &[(Arc<str>, Identity)]) -> Vec<String> {
-    let known = identities.iter().filter(|(_, identity)| identity.is_known());
-    let mut lines: Vec<_> = known.map(|(target, identity)| format!("{target} runs {identity}")).collect();
-    if !lines.is_empty() {
-        lines.insert(0, String::new());
-    }
-    lines
-}
-
-/// The contract of `--json`: absent is null.
-fn as_json(report: &Report) -> String {
-    let sample = &report.sample;
-    let seconds = |duration: Option<Duration>| duration.map(|d| d.as_secs_f64());
-    let itl = Quantiles::of_gaps(sample).map(|q| {
-        let [p50, p90, p99, max] = [q.p50, q.p90, q.p99, q.max].map(|d| d.as_secs_f64());
-        json!({ "p50": p50, "p90": p90, "p99": p99, "max": max })
-    });
-    json!({
-        "target": &*report.target.name,
-        "workload": &*report.workload.name,
-        "outcome": report.outcome(),
-        "ttft_seconds": seconds(sample.ttft),
-        "answer_ttft_seconds": seconds(sample.answer_ttft),
-        "tpot_seconds": seconds(sample.tpot),
-        "itl_seconds": itl,
-        "stall_seconds": seconds(sample.stall),
-        "latency_seconds": seconds(sample.latency),
-        "lag_seconds": sample.lag.as_secs_f64(),
-        "connection": {
-            "resolve": seconds(sample.resolve),
-            "connect": seconds(sample.connect),
-            "tls": seconds(sample.tls),
-            "wait": seconds(sample.wait),
-        },
-        "tokens": {
-            "prompt": report.tokens.prompt,
-            "cached": report.tokens.cached,
-            "reasoning": report.tokens.reasoning,
-            "output": report.tokens.output,
-            "source": report.tokens.source.map(TokenSource::label),
-        },
-        "verdict": report.verdict.map(Verdict::label),
-        "suspect": report.suspect,
-        "error": report.fault.as_ref().map(|fault| &fault.detail),
-    })
-    .to_string()
-}
-
 #[cfg(test)]
 mod tests {
     use std::net::Ipv4Addr;
@@ -281,7 +169,7 @@ mod tests {
     use tokio::net::TcpListener;
 
     use super::*;
-    use crate::domain::{Prompt, Sample, fixture};
+    use crate::domain::{Prompt, fixture};
     use crate::simulate::{self, Profile, Settings};
 
     #[tokio::test]
@@ -314,23 +202,5 @@ mod tests {
         assert_eq!(json["suspect"], true);
         assert!(pulse.worst(Instant::now()) > standstill / 2);
         engine.stop().await;
-    }
-
-    #[test]
-    fn suspect_reports_are_named_below_the_table() {
-        let mut reports = ["a", "b", "c"]
-            .map(|name| fixture::report(&fixture::target(name, &["w"]), Sample::default(), None));
-        let late = Duration::from_millis(113);
-        assert_eq!(doubt(&reports, late), Vec::<String>::new());
-        reports[0].suspect = true;
-        reports[2].suspect = true;
-        assert_eq!(
-            doubt(&reports, late),
-            [
-                "\na, w; c, w: measured while this machine was busy (event loop up to 113 ms late): times may be too long"
-            ]
-        );
-        reports[1].suspect = true;
-        assert!(doubt(&reports, late)[0].starts_with("\nall probes: measured"));
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use crate::domain::{Api, Engine, Field, Fields, Identity, Target};
+use crate::domain::{Api, Engine, Field, Fields, Identity, Target, Workload};
 
 /// Shared by everything that talks to the target; no lock is held while anybody waits.
 #[derive(Debug)]
@@ -36,6 +36,11 @@ impl Knowledge {
     pub fn fields(&self) -> Fields {
         let state = self.state();
         Fields::known_to(state.identity.engine, state.api).without(state.refused)
+    }
+
+    /// Whether the engine is told to go on past the end of the text.
+    pub fn forces(&self, workload: &Workload) -> bool {
+        workload.exact_output && self.fields().has(Field::IgnoreEos)
     }
 
     /// Takes what was found; what was not found this time stays as it was, so that one lost answer does not

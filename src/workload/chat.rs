@@ -10,9 +10,10 @@ use super::{Sheet, Written};
 use crate::domain::Language;
 use question::{Asked, ask};
 
-/// Entries of the list, in a long and in a short prompt.
+/// Entries of the list, by the room that there is.
 const MANY: usize = 5;
 const FEW: usize = 3;
+const FEWEST: usize = 2;
 
 /// One line of the list.
 #[derive(Debug, Clone, Copy)]
@@ -30,7 +31,13 @@ struct Thing {
 }
 
 pub(super) fn write(sheet: &Sheet) -> Written {
-    let entries = if sheet.is_short() { FEW } else { MANY };
+    let entries = if sheet.is_tiny() {
+        FEWEST
+    } else if sheet.is_short() {
+        FEW
+    } else {
+        MANY
+    };
     Frame::new(sheet, entries).filled(sheet)
 }
 
@@ -49,7 +56,7 @@ impl Frame {
         let list = draw_list(sheet, entries);
         let mut asked = ask(&list, sheet.language, &mut Draw::new(sheet.own));
         asked.text.push_str(explanation(sheet));
-        Self { list: list_text(&list, sheet.language), asked }
+        Self { list: list_text(&list, sheet), asked }
     }
 
     fn weight(&self) -> f64 {
@@ -91,15 +98,16 @@ fn draw_list(sheet: &Sheet, entries: usize) -> Vec<Entry> {
     list
 }
 
-fn list_text(list: &[Entry], language: Language) -> String {
+fn list_text(list: &[Entry], sheet: &Sheet) -> String {
     let line = |entry: &Entry| {
         let Entry { name, number, thing: Thing { measure, name: thing } } = entry;
-        match language {
+        match sheet.language {
             Language::En => format!("- {name}: {number} {thing}\n"),
             Language::Zh => format!("- {name}:{number}{measure}{thing}\n"),
         }
     };
-    let head = match language {
+    let head = match sheet.language {
+        _ if sheet.is_tiny() => "",
         Language::En => "Here is the list:\n",
         Language::Zh => "名单如下:\n",
     };
@@ -109,6 +117,7 @@ fn list_text(list: &[Entry], language: Language) -> String {
 /// So that the answer is found, and is long enough to measure its pace; in few words where few are wanted.
 pub(super) fn explanation(sheet: &Sheet) -> &'static str {
     match (sheet.language, sheet.is_short()) {
+        _ if sheet.is_tiny() => "",
         (Language::En, false) => " Start with \"Answer:\", then explain in two sentences.",
         (Language::En, true) => " Explain briefly.",
         (Language::Zh, false) => "请先写“答案:”,再用两句话说明。",

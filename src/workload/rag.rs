@@ -80,7 +80,7 @@ fn frames<'a>(sheet: &Sheet, count: usize) -> Vec<Passage<'a>> {
     let mut titles: Vec<_> = (0..count).map(|_| title(&mut fixed, sheet.language)).collect();
     Draw::new(scramble(sheet.changing())).shuffle(&mut titles);
     let headed = titles.into_iter().zip(1..).map(|(title, number)| Passage {
-        head: format!("[{number}] {title}"),
+        head: if sheet.is_tiny() { format!("[{number}]") } else { format!("[{number}] {title}") },
         sentences: Vec::new(),
         facts: Vec::new(),
     });

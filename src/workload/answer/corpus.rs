@@ -2,6 +2,7 @@
 
 mod bad;
 mod good;
+mod writer;
 
 use std::fs;
 use std::path::{Path, PathBuf};

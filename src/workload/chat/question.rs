@@ -40,7 +40,7 @@ pub(super) fn index(draw: &mut Draw) -> usize {
     draw.index(ALL.len())
 }
 
-/// Draws a question about a list of at least three.
+/// Draws a question about a list of at least two.
 pub(super) fn ask(list: &[Entry], language: Language, draw: &mut Draw) -> Asked {
     let question = ALL[index(draw)];
     let one = &list[draw.index(list.len())];

@@ -1,7 +1,7 @@
 //! Degenerate texts: those under `tests/answers/degenerate`, and every sort alone and after a good beginning.
 
+use super::writer::Writer;
 use super::*;
-use crate::workload::prose::Writer;
 
 const EN: Option<Language> = Some(Language::En);
 const ZH: Option<Language> = Some(Language::Zh);

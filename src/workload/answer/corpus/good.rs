@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
+use super::writer::Writer;
 use super::*;
-use crate::workload::prose::Writer;
 
 const SHORT: &[&str] = &[
     "42",

@@ -1,0 +1,191 @@
+//! What `sloprobe once` prints.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::json;
+
+use crate::cli::table::{Table, time};
+use crate::domain::{Identity, Report, TokenSource, Verdict};
+use crate::record::recent::Quantiles;
+
+pub(super) fn as_table(reports: &[Report]) -> Vec<String> {
+    let mut table = Table::new(
+        4,
+        [
+            "TARGET",
+            "WORKLOAD",
+            "OUTCOME",
+            "ANSWER",
+            "TTFT",
+            "TPOT",
+            "ITL P50",
+            "ITL P99",
+            "STALL",
+            "LATENCY",
+            "CONNECT",
+            "IN",
+            "CACHED",
+            "OUT",
+            "COUNTED BY",
+        ],
+    );
+    for report in reports {
+        let sample = &report.sample;
+        let gaps = Quantiles::of_gaps(sample);
+        let tokens = |count: Option<u64>| count.map_or_else(|| "-".into(), |n| n.to_string());
+        let connect = [sample.resolve, sample.connect, sample.tls].into_iter().flatten().reduce(|a, b| a + b);
+        table.row(vec![
+            report.target.name.to_string(),
+            report.workload.name.to_string(),
+            report.outcome().into(),
+            report.verdict.map_or("-", Verdict::label).into(),
+            time(sample.ttft),
+            time(sample.tpot),
+            time(gaps.map(|q| q.p50)),
+            time(gaps.map(|q| q.p99)),
+            time(sample.stall),
+            time(sample.latency),
+            time(connect),
+            tokens(report.tokens.prompt),
+            tokens(report.tokens.cached),
+            tokens(report.tokens.output),
+            report.tokens.source.map_or("-", TokenSource::label).into(),
+        ]);
+    }
+    let mut lines = table.lines();
+    for report in reports {
+        if let Some(fault) = &report.fault {
+            let (target, workload) = (&report.target.name, &report.workload.name);
+            lines.push(format!("\n{target}, {workload}: {}\n    {}", fault.failure.label(), fault.detail));
+        }
+        lines.extend(bad_answer(report));
+    }
+    lines
+}
+
+/// What a person should look at, and how to see what was asked.
+fn bad_answer(report: &Report) -> Option<String> {
+    let verdict = report.verdict.filter(|verdict| verdict.is_bad())?;
+    let (target, workload) = (&report.target.name, &report.workload.name);
+    let text = [&report.answer.text, &report.answer.thought].into_iter().find(|text| !text.trim().is_empty());
+    let text: String = text.map_or("", |text| text.trim()).chars().flat_map(printable).collect();
+    Some(format!(
+        "\n{target}, {workload}: the answer is {} (sloprobe prompt --workload {workload} --seed {})\n    {text}",
+        verdict.label(),
+        report.seed
+    ))
+}
+
+/// Line breaks stay, further in; what could play tricks with a terminal does not.
+fn printable(c: char) -> Vec<char> {
+    match c {
+        '\n' => "\n    ".chars().collect(),
+        c if c.is_control() => c.escape_default().collect(),
+        c => vec![c],
+    }
+}
+
+/// What was measured while this machine was busy may be the machine.
+pub(super) fn doubt(reports: &[Report], worst: Duration) -> Vec<String> {
+    let suspect = reports.iter().filter(|report| report.suspect);
+    let names: Vec<_> =
+        suspect.map(|report| format!("{}, {}", report.target.name, report.workload.name)).collect();
+    let names = match names.len() {
+        0 => return Vec::new(),
+        count if count > 1 && count == reports.len() => "all probes".to_owned(),
+        _ => names.join("; "),
+    };
+    let late = time(Some(worst));
+    vec![format!(
+        "\n{names}: measured while this machine was busy (event loop up to {late} late): times may be too long"
+    )]
+}
+
+pub(super) fn as_sentences(identities: &[(Arc<str>, Identity)]) -> Vec<String> {
+    let known = identities.iter().filter(|(_, identity)| identity.is_known());
+    let mut lines: Vec<_> = known.map(|(target, identity)| format!("{target} runs {identity}")).collect();
+    if !lines.is_empty() {
+        lines.insert(0, String::new());
+    }
+    lines
+}
+
+/// The contract of `--json`: absent is null.
+pub(super) fn as_json(report: &Report) -> String {
+    let sample = &report.sample;
+    let seconds = |duration: Option<Duration>| duration.map(|d| d.as_secs_f64());
+    let itl = Quantiles::of_gaps(sample).map(|q| {
+        let [p50, p90, p99, max] = [q.p50, q.p90, q.p99, q.max].map(|d| d.as_secs_f64());
+        json!({ "p50": p50, "p90": p90, "p99": p99, "max": max })
+    });
+    json!({
+        "target": &*report.target.name,
+        "workload": &*report.workload.name,
+        "outcome": report.outcome(),
+        "ttft_seconds": seconds(sample.ttft),
+        "answer_ttft_seconds": seconds(sample.answer_ttft),
+        "tpot_seconds": seconds(sample.tpot),
+        "itl_seconds": itl,
+        "stall_seconds": seconds(sample.stall),
+        "latency_seconds": seconds(sample.latency),
+        "lag_seconds": sample.lag.as_secs_f64(),
+        "connection": {
+            "resolve": seconds(sample.resolve),
+            "connect": seconds(sample.connect),
+            "tls": seconds(sample.tls),
+            "wait": seconds(sample.wait),
+        },
+        "tokens": {
+            "prompt": report.tokens.prompt,
+            "cached": report.tokens.cached,
+            "reasoning": report.tokens.reasoning,
+            "output": report.tokens.output,
+            "source": report.tokens.source.map(TokenSource::label),
+        },
+        "verdict": report.verdict.map(Verdict::label),
+        "answer": Some(&report.answer.text).filter(|text| !text.is_empty()),
+        "seed": report.seed.to_string(),
+        "depth": report.depth.map(|depth| depth.0),
+        "suspect": report.suspect,
+        "error": report.fault.as_ref().map(|fault| &fault.detail),
+    })
+    .to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::{Sample, fixture};
+
+    #[test]
+    fn suspect_reports_are_named_below_the_table() {
+        let mut reports = ["a", "b", "c"]
+            .map(|name| fixture::report(&fixture::target(name, &["w"]), Sample::default(), None));
+        let late = Duration::from_millis(113);
+        assert_eq!(doubt(&reports, late), Vec::<String>::new());
+        reports[0].suspect = true;
+        reports[2].suspect = true;
+        assert_eq!(
+            doubt(&reports, late),
+            [
+                "\na, w; c, w: measured while this machine was busy (event loop up to 113 ms late): times may be too long"
+            ]
+        );
+        reports[1].suspect = true;
+        assert!(doubt(&reports, late)[0].starts_with("\nall probes: measured"));
+    }
+
+    #[test]
+    fn a_bad_answer_is_shown_with_its_seed_and_without_tricks() {
+        let mut report = fixture::report(&fixture::target("t", &["w"]), Sample::default(), None);
+        report.answer.text = "first\nsecond\u{1b}[31m".into();
+        report.verdict = Some(Verdict::Right);
+        assert_eq!(bad_answer(&report), None);
+        report.verdict = Some(Verdict::Wrong);
+        assert_eq!(
+            bad_answer(&report).unwrap(),
+            "\nt, w: the answer is wrong (sloprobe prompt --workload w --seed 0000000000000000-0-0)\n    first\n    second\\u{1b}[31m"
+        );
+    }
+}
