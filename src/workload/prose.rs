@@ -7,14 +7,6 @@ use super::draw::Draw;
 use super::weigh::{beginning, weigh};
 use crate::domain::Language;
 
-/// What a sentence that was cut short ends with.
-fn ellipsis(language: Language) -> &'static str {
-    match language {
-        Language::En => " ...",
-        Language::Zh => "……",
-    }
-}
-
 /// What stands between two sentences.
 pub(super) fn between(language: Language) -> &'static str {
     match language {
@@ -45,10 +37,10 @@ pub(super) fn sentences(fixed: u64, language: Language, weight: f64) -> Vec<Stri
             list.push(whole);
             continue;
         }
-        let dots = ellipsis(language);
-        let begun = beginning(&whole, left - weigh(dots));
+        // As a retriever cuts it: a word more or less is a token or two.
+        let begun = beginning(&whole, left);
         if !begun.is_empty() {
-            list.push(format!("{begun}{dots}"));
+            list.push(begun.to_owned());
         }
         return list;
     }
