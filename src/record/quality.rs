@@ -94,11 +94,11 @@ fn wanted_tokens(report: &Report) -> Option<f64> {
     (workload.kind != Kind::File).then(|| f64::from(workload.lengths_at(report.seed.step).0))
 }
 
-/// The beginning of what came, in one line.
+/// The beginning of what came; the log escapes what must be.
 fn excerpt(report: &Report) -> String {
     let answer = &report.answer;
     let text = if answer.text.trim().is_empty() { &answer.thought } else { &answer.text };
-    text.trim().chars().take(EXCERPT_CHARS).flat_map(char::escape_debug).collect()
+    text.trim().chars().take(EXCERPT_CHARS).collect()
 }
 
 #[cfg(test)]
