@@ -134,11 +134,11 @@ fn settings(engine: &str) -> String {
             "[[targets]]\nname = '{name}'\nurl = 'http://{engine}'\nmodel = 'm'\nrate = '5/s'\nmix = {mix}\n"
         )
     };
-    let workload = |name: &str| {
-        format!("[[workloads]]\nname = '{name}'\nkind = 'chat'\ninput_tokens = 20\noutput_tokens = 8\n")
+    let workload = |name: &str, kind: &str| {
+        format!("[[workloads]]\nname = '{name}'\nkind = '{kind}'\ninput_tokens = 20\noutput_tokens = 8\n")
     };
     let targets = target("one", "{ tiny = 3, small = 1 }") + &target("two", "{ tiny = 1 }");
-    targets + &workload("tiny") + &workload("small")
+    targets + &workload("tiny", "chat") + &workload("small", "rag")
 }
 
 fn plan(text: &str) -> Plan {
