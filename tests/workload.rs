@@ -5,7 +5,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use sloprobe::domain::{Cache, Depth, Expect, Kind, Language, Lengths, Timeouts, Workload};
+use sloprobe::domain::{Cache, Depth, Expect, Kind, Language, Lengths, Workload};
 use sloprobe::simulate::read_prompt::{Reading, read};
 use sloprobe::workload::{Ruler, Source};
 
@@ -13,18 +13,11 @@ const PROMPTS: usize = 10_000;
 
 fn workload(kind: Kind, language: Language, cache: Cache, lengths: &[u32]) -> Arc<Workload> {
     Arc::new(Workload {
-        name: "w".into(),
-        kind,
         input_tokens: Lengths::list(lengths.to_vec()).unwrap(),
         output_tokens: Lengths::list(vec![64, 300]).unwrap(),
         language,
         cache,
-        system: None,
-        template: None,
-        depth: None,
-        questions: Vec::new(),
-        exact_output: false,
-        timeouts: Timeouts::default(),
+        ..Workload::new("w", kind, 1, 1)
     })
 }
 

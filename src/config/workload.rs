@@ -65,18 +65,9 @@ impl<'a> Names<'a> {
 fn usual(name: &str, kind: Kind, weight: u32) -> Entry {
     let (input_tokens, output_tokens) = usual_lengths(kind);
     let workload = timeouts::read(None, input_tokens, output_tokens).map(|timeouts| Workload {
-        name: name.into(),
-        kind,
-        input_tokens: Lengths::one(input_tokens),
-        output_tokens: Lengths::one(output_tokens),
-        language: Language::En,
-        cache: Cache::Cold,
-        system: None,
-        template: None,
-        depth: None,
-        questions: Vec::new(),
         exact_output: kind == Kind::Continuation,
         timeouts,
+        ..Workload::new(name, kind, input_tokens, output_tokens)
     });
     Entry { name: Some(name.to_owned()), weight, workload: workload.map(Arc::new) }
 }

@@ -9,20 +9,7 @@ use url::Url;
 use super::*;
 
 pub(crate) fn workload(name: &str) -> Arc<Workload> {
-    Arc::new(Workload {
-        name: name.into(),
-        kind: Kind::Chat,
-        input_tokens: Lengths::one(50),
-        output_tokens: Lengths::one(50),
-        language: Language::En,
-        cache: Cache::Cold,
-        system: None,
-        template: None,
-        depth: None,
-        questions: Vec::new(),
-        exact_output: false,
-        timeouts: Timeouts::default(),
-    })
+    Arc::new(Workload::new(name, Kind::Chat, 50, 50))
 }
 
 pub(crate) fn target(name: &str, workloads: &[&str]) -> Arc<Target> {

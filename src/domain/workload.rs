@@ -74,6 +74,24 @@ pub struct Timeouts {
 }
 
 impl Workload {
+    /// Of one length each, cold, in English, with the usual waits.
+    pub fn new(name: &str, kind: Kind, input_tokens: u32, output_tokens: u32) -> Self {
+        Self {
+            name: name.into(),
+            kind,
+            input_tokens: Lengths::one(input_tokens),
+            output_tokens: Lengths::one(output_tokens),
+            language: Language::En,
+            cache: Cache::Cold,
+            system: None,
+            template: None,
+            depth: None,
+            questions: Vec::new(),
+            exact_output: false,
+            timeouts: Timeouts::default(),
+        }
+    }
+
     /// What a template has where the user's words go.
     pub const PLACE: &'static str = "{prompt}";
 

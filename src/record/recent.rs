@@ -11,7 +11,7 @@ use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Deserializer, Serializer, V2Serializer};
 use tokio::time::Instant;
 
-use crate::domain::{Report, Sample, Target, Workload};
+use crate::domain::{Report, Sample, Target, Verdict, Workload};
 
 /// How long, and how many at most, samples of one target's workload are kept.
 const KEPT_FOR: Duration = Duration::from_secs(3600);
@@ -32,6 +32,7 @@ pub struct Recent {
 struct Kept {
     at: Instant,
     failed: bool,
+    verdict: Option<Verdict>,
     ttft: Option<Duration>,
     tpot: Option<Duration>,
     stall: Option<Duration>,
@@ -44,6 +45,9 @@ struct Kept {
 pub struct Window {
     pub probes: usize,
     pub failures: usize,
+    /// Answers that could be judged, and those of them that were right.
+    pub judged: usize,
+    pub right: usize,
     pub ttft: Option<Quantiles>,
     pub tpot: Option<Quantiles>,
     pub itl: Option<Quantiles>,
@@ -68,6 +72,7 @@ impl Recent {
         let kept = Kept {
             at: now,
             failed: !succeeded,
+            verdict: report.verdict,
             ttft: whole(sample.ttft),
             tpot: whole(sample.tpot),
             stall: whole(sample.stall),
@@ -91,6 +96,8 @@ impl Recent {
         Window {
             probes: samples().count(),
             failures: samples().filter(|kept| kept.failed).count(),
+            judged: samples().filter(|kept| kept.verdict.is_some_and(|v| v != Verdict::Unchecked)).count(),
+            right: samples().filter(|kept| kept.verdict == Some(Verdict::Right)).count(),
             ttft: of(|kept| kept.ttft),
             tpot: of(|kept| kept.tpot),
             itl: Quantiles::of(&unpack(samples().map(|kept| kept.itl.as_slice()))),

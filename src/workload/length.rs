@@ -53,6 +53,8 @@ struct Point {
     seen: u32,
     /// The size and the count of the latest.
     latest: Option<(f64, f64)>,
+    /// More than this makes no difference: the server cuts the prompt.
+    most: Option<f64>,
 }
 
 /// Tokens are `template + size * slope`.
@@ -96,7 +98,8 @@ impl Ruler {
         // The size with which a prompt of no form in particular would have met its length.
         let better = bounded(wanted, size + (goal - reported + more.unwrap_or_default()) / slope);
         let error = (reported / goal - 1.0).abs();
-        let point = self.points.entry(wanted).or_insert(Point { size, seen: 0, latest: None });
+        let point = self.points.entry(wanted).or_insert(Point { size, seen: 0, latest: None, most: None });
+        point.notice_cut(goal, size, reported);
         // A form that comes for the first time may well cost so much more.
         if error > UPHEAVAL && more.is_some() {
             point.seen = 0;
@@ -117,6 +120,7 @@ impl Ruler {
             point.seen = point.seen.saturating_add(1);
         }
         point.latest = Some((size, reported));
+        point.size = point.size.min(point.most.unwrap_or(f64::INFINITY));
     }
 
     /// What one unit of size costs at this length: as two reports of it say, else as the line does.
@@ -152,6 +156,17 @@ impl Ruler {
     /// As steep as what is known says, or as a first report says.
     fn line_through(&self, size: f64, reported: f64) -> Line {
         if self.points.len() >= 2 { self.line() } else { Line::through(size, reported) }
+    }
+}
+
+impl Point {
+    /// A longer prompt that is not counted as one, and is still too short, was cut: to send yet more would only
+    /// be a burden.
+    fn notice_cut(&mut self, goal: f64, size: f64, reported: f64) {
+        let Some((before, count)) = self.latest else { return };
+        if size > before * (1.0 + FAR) && reported <= count * 1.01 && reported < goal * (1.0 - FAR) {
+            self.most = Some(before);
+        }
     }
 }
 
@@ -243,6 +258,15 @@ mod tests {
         let before = ruler.size_for(100, FORM);
         ruler.learn(100, FORM, before, 104);
         assert!(before.abs_diff(ruler.size_for(100, FORM)) <= 1);
+    }
+
+    #[test]
+    fn a_server_that_cuts_prompts_is_not_sent_longer_ones() {
+        let mut ruler = Ruler::default();
+        let server = |size: f64| (12.0 + size).min(4096.0);
+        let errors = probe(&mut ruler, 6000, server, 30);
+        assert!(errors.iter().all(|error| *error < 0.0));
+        assert!(ruler.size_for(6000, FORM) <= 6000, "{}", ruler.size_for(6000, FORM));
     }
 
     #[test]

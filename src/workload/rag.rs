@@ -77,7 +77,7 @@ fn places(sheet: &Sheet, facts: usize, passages: usize) -> (Vec<usize>, usize) {
 /// Empty passages with their headings.
 fn frames<'a>(sheet: &Sheet, count: usize) -> Vec<Passage<'a>> {
     let mut fixed = Draw::new(scramble(sheet.fixed));
-    let mut titles: Vec<_> = (0..count).map(|_| title(&mut fixed, sheet.language)).collect();
+    let mut titles: Vec<_> = (0..count).map(|_| title(&mut fixed, sheet)).collect();
     Draw::new(scramble(sheet.changing())).shuffle(&mut titles);
     let headed = titles.into_iter().zip(1..).map(|(title, number)| Passage {
         head: if sheet.is_tiny() { format!("[{number}]") } else { format!("[{number}] {title}") },
@@ -151,36 +151,34 @@ impl Page {
     }
 }
 
-fn title(draw: &mut Draw, language: Language) -> String {
-    let page = draw.number(10, 99);
-    match language {
-        Language::En => format!("{} (page {page})", draw.pick(&TITLES_EN)),
-        Language::Zh => format!("{}(第{page}页)", draw.pick(&TITLES_ZH)),
+/// As a retriever tells where a passage is from; a short prompt has no room for the name of a file.
+fn title(draw: &mut Draw, sheet: &Sheet) -> String {
+    let (page, index) = (draw.number(10, 99), draw.index(TITLES.len()));
+    let Title { en, zh, file } = TITLES[index];
+    match (sheet.language, sheet.is_short()) {
+        (Language::En, true) => format!("{en} (page {page})"),
+        (Language::En, false) => format!("{en} ({file}.pdf, page {page})"),
+        (Language::Zh, true) => format!("{zh}(第{page}页)"),
+        (Language::Zh, false) => format!("{zh}({file}.pdf,第{page}页)"),
     }
 }
 
-const TITLES_EN: [&str; 10] = [
-    "Harbour notes",
-    "Town records",
-    "Repair log",
-    "Visitor guide",
-    "Council minutes",
-    "Store list",
-    "Winter report",
-    "School paper",
-    "Station diary",
-    "Market news",
-];
+#[derive(Clone, Copy)]
+struct Title {
+    en: &'static str,
+    zh: &'static str,
+    file: &'static str,
+}
 
-const TITLES_ZH: [&str; 10] = [
-    "港口记事",
-    "镇志摘录",
-    "维修记录",
-    "游客指南",
-    "会议纪要",
-    "库存清单",
-    "冬季报告",
-    "校刊",
-    "车站日志",
-    "集市消息",
+const TITLES: [Title; 10] = [
+    Title { en: "Harbour notes", zh: "港口记事", file: "harbour" },
+    Title { en: "Town records", zh: "镇志摘录", file: "town" },
+    Title { en: "Repair log", zh: "维修记录", file: "repairs" },
+    Title { en: "Visitor guide", zh: "游客指南", file: "guide" },
+    Title { en: "Council minutes", zh: "会议纪要", file: "council" },
+    Title { en: "Store list", zh: "库存清单", file: "stores" },
+    Title { en: "Winter report", zh: "冬季报告", file: "winter" },
+    Title { en: "School paper", zh: "校刊", file: "school" },
+    Title { en: "Station diary", zh: "车站日志", file: "station" },
+    Title { en: "Market news", zh: "集市消息", file: "market" },
 ];

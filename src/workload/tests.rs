@@ -1,24 +1,11 @@
 use std::collections::HashSet;
 
 use super::*;
+use crate::domain::Lengths;
 use crate::domain::Question;
-use crate::domain::{Lengths, Timeouts};
 
 fn workload(kind: Kind, language: Language, cache: Cache, input_tokens: u32) -> Workload {
-    Workload {
-        name: "w".into(),
-        kind,
-        input_tokens: Lengths::one(input_tokens),
-        output_tokens: Lengths::one(64),
-        language,
-        cache,
-        system: None,
-        template: None,
-        depth: None,
-        questions: Vec::new(),
-        exact_output: false,
-        timeouts: Timeouts::default(),
-    }
+    Workload { language, cache, ..Workload::new("w", kind, input_tokens, 64) }
 }
 
 const KINDS: [Kind; 3] = [Kind::Chat, Kind::Rag, Kind::Continuation];

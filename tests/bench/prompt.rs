@@ -5,7 +5,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use sloprobe::domain::{Cache, Kind, Language, Lengths, Timeouts, Workload};
+use sloprobe::domain::{Kind, Language, Workload};
 use sloprobe::workload::{Ruler, Source};
 use tokio::time::Instant;
 
@@ -28,20 +28,7 @@ fn main() {
 }
 
 fn measure(kind: Kind, language: Language) -> Vec<Duration> {
-    let workload = Arc::new(Workload {
-        name: "w".into(),
-        kind,
-        input_tokens: Lengths::one(8000),
-        output_tokens: Lengths::one(200),
-        language,
-        cache: Cache::Cold,
-        system: None,
-        template: None,
-        depth: None,
-        questions: Vec::new(),
-        exact_output: false,
-        timeouts: Timeouts::default(),
-    });
+    let workload = Arc::new(Workload { language, ..Workload::new("w", kind, 8000, 200) });
     let mut source = Source::new(&workload, 1, Ruler::default());
     let mut times: Vec<_> = (0..ROUNDS)
         .map(|_| {
