@@ -15,6 +15,10 @@ const MANY: usize = 5;
 const FEW: usize = 3;
 const FEWEST: usize = 2;
 
+/// With less room than this not even a few words ask for an explanation, though they make the answer long enough to
+/// measure its pace.
+const UNEXPLAINED: f64 = 30.0;
+
 /// One line of the list.
 #[derive(Debug, Clone, Copy)]
 struct Entry {
@@ -103,13 +107,13 @@ fn list_text(list: &[Entry], sheet: &Sheet) -> String {
         let Entry { name, number, thing: Thing { measure, name: thing } } = entry;
         match sheet.language {
             Language::En => format!("- {name}: {number} {thing}\n"),
-            Language::Zh => format!("- {name}:{number}{measure}{thing}\n"),
+            Language::Zh => format!("- {name}：{number}{measure}{thing}\n"),
         }
     };
     let head = match sheet.language {
         _ if sheet.is_tiny() => "",
         Language::En => "Here is the list:\n",
-        Language::Zh => "名单如下:\n",
+        Language::Zh => "名单如下：\n",
     };
     std::iter::once(head.to_owned()).chain(list.iter().map(line)).collect()
 }
@@ -117,10 +121,10 @@ fn list_text(list: &[Entry], sheet: &Sheet) -> String {
 /// So that the answer is found, and is long enough to measure its pace; in few words where few are wanted.
 pub(super) fn explanation(sheet: &Sheet) -> &'static str {
     match (sheet.language, sheet.is_short()) {
-        _ if sheet.is_tiny() => "",
+        _ if sheet.weight < UNEXPLAINED => "",
         (Language::En, false) => " Start with \"Answer:\", then explain in two sentences.",
         (Language::En, true) => " Explain briefly.",
-        (Language::Zh, false) => "请先写“答案:”,再用两句话说明。",
+        (Language::Zh, false) => "请先写“答案：”，再用两句话说明。",
         (Language::Zh, true) => "请简要说明。",
     }
 }

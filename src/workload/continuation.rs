@@ -16,7 +16,7 @@ pub(super) fn write(sheet: &Sheet) -> Written {
         // Two tokens make about three characters; punctuation, which is not counted, needs some.
         Language::Zh => {
             let characters = (sheet.output_tokens * 5 / 4).max(1);
-            (characters, format!("请把这个故事接着写下去,大约{characters}字。"))
+            (characters, format!("请把这个故事接着写下去，大约{characters}字。"))
         }
     };
     let story = sentences(sheet.fixed, sheet.language, sheet.weight - weigh(&request) - 2.0);

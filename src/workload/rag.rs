@@ -158,8 +158,8 @@ fn title(draw: &mut Draw, sheet: &Sheet) -> String {
     match (sheet.language, sheet.is_short()) {
         (Language::En, true) => format!("{en} (page {page})"),
         (Language::En, false) => format!("{en} ({file}.pdf, page {page})"),
-        (Language::Zh, true) => format!("{zh}(第{page}页)"),
-        (Language::Zh, false) => format!("{zh}({file}.pdf,第{page}页)"),
+        (Language::Zh, true) => format!("{zh}（第{page}页）"),
+        (Language::Zh, false) => format!("{zh}（{file}.pdf，第{page}页）"),
     }
 }
 

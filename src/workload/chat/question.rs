@@ -79,7 +79,7 @@ fn sum(list: &[Entry], language: Language, draw: &mut Draw) -> Asked {
     asked(
         language,
         format!("How many things do {a} and {b} have together?"),
-        format!("{a}和{b}一共有多少件东西?"),
+        format!("{a}和{b}一共有多少件东西？"),
         &sum,
     )
 }
@@ -93,7 +93,7 @@ fn difference(list: &[Entry], language: Language, draw: &mut Draw) -> Asked {
     asked(
         language,
         format!("How many more things does {a} have than {b}?"),
-        format!("{a}比{b}多多少件东西?"),
+        format!("{a}比{b}多多少件东西？"),
         &difference,
     )
 }
@@ -105,9 +105,9 @@ fn extreme(list: &[Entry], language: Language, most: bool) -> Asked {
         list.iter().min_by_key(|entry| entry.number)
     };
     let (en, zh) = if most {
-        ("Who has the most things?", "谁的东西最多?")
+        ("Who has the most things?", "谁的东西最多？")
     } else {
-        ("Who has the fewest things?", "谁的东西最少?")
+        ("Who has the fewest things?", "谁的东西最少？")
     };
     asked(language, en.to_owned(), zh.to_owned(), &found.map_or("", |entry| entry.name))
 }
@@ -117,7 +117,7 @@ fn order(list: &[Entry], language: Language) -> Asked {
     sorted.sort_by_key(|entry| entry.number);
     let text = match language {
         Language::En => "Write the names in order of their numbers, smallest first, separated by commas.",
-        Language::Zh => "请按数量从少到多写出所有人的名字,用逗号分隔。",
+        Language::Zh => "请按数量从少到多写出所有人的名字，用逗号分隔。",
     };
     let names = sorted.iter().map(|entry| entry.name.to_owned()).collect();
     Asked { text: text.to_owned(), expect: Expect::Sequence(names) }
@@ -128,7 +128,7 @@ fn above(list: &[Entry], language: Language, bound: u64) -> Asked {
     asked(
         language,
         format!("How many people have more than {bound} things?"),
-        format!("有几个人的东西超过{bound}件?"),
+        format!("有几个人的东西超过{bound}件？"),
         &count,
     )
 }
@@ -138,14 +138,14 @@ fn count_of_thing(entry: &Entry, language: Language) -> Asked {
     asked(
         language,
         format!("How many {} are on the list?", thing.name),
-        format!("名单上有多少{}{}?", thing.measure, thing.name),
+        format!("名单上有多少{}{}？", thing.measure, thing.name),
         &entry.number,
     )
 }
 
 fn owner_of_thing(entry: &Entry, language: Language) -> Asked {
     let thing = entry.thing.name;
-    asked(language, format!("Who has the {thing}?"), format!("{thing}在谁那里?"), &entry.name)
+    asked(language, format!("Who has the {thing}?"), format!("{thing}在谁那里？"), &entry.name)
 }
 
 fn dashes(entry: &Entry, language: Language) -> Asked {
@@ -154,7 +154,7 @@ fn dashes(entry: &Entry, language: Language) -> Asked {
     asked(
         language,
         format!("Write {name}'s number with a dash between its digits."),
-        format!("请写出{name}的数量,各位数字之间加短横线。"),
+        format!("请写出{name}的数量，各位数字之间加短横线。"),
         &digits.join("-"),
     )
 }

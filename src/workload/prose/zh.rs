@@ -7,16 +7,16 @@ pub(super) fn sentence(draw: &mut Draw) -> String {
     let (thing, place) = (draw.pick(&THINGS), draw.pick(&PLACES));
     let (when, count, reason) = (draw.pick(&WHEN), draw.number(2, 90), draw.pick(&REASONS));
     match draw.number(0, 10) {
-        0 => format!("{when},{who}在{place}{did}了{count}件{thing}。"),
-        1 => format!("{reason},{who}把{place}的{thing}重新{did}了一遍。"),
-        2 => format!("{place}存放的{count}件{thing}当中,现在还在使用的已经不多。"),
-        3 => format!("{when},谁也没有在{place}见到{thing},{who}便去打听原因。"),
-        4 => format!("据记载,{who}{did}过这批{thing},{reason}。"),
+        0 => format!("{when}，{who}在{place}{did}了{count}件{thing}。"),
+        1 => format!("{reason}，{who}把{place}的{thing}重新{did}了一遍。"),
+        2 => format!("{place}存放的{count}件{thing}当中，现在还在使用的已经不多。"),
+        3 => format!("{when}，谁也没有在{place}见到{thing}，{who}便去打听原因。"),
+        4 => format!("据记载，{who}{did}过这批{thing}，{reason}。"),
         5 => format!("{place}的{thing}比{}贵得多。", draw.pick(&THINGS)),
-        6 => format!("{who}说,这些{thing}至少还能再用{count}年。"),
-        7 => format!("游客常常问起{place}的{thing},其中的来历{who}最清楚。"),
-        8 => format!("{when}道路封闭,{who}只好用船运走{thing}。"),
-        _ => format!("如果{place}的{thing}受潮,应当马上告诉{who}。"),
+        6 => format!("{who}说，这些{thing}至少还能再用{count}年。"),
+        7 => format!("游客常常问起{place}的{thing}，其中的来历{who}最清楚。"),
+        8 => format!("{when}道路封闭，{who}只好用船运走{thing}。"),
+        _ => format!("如果{place}的{thing}受潮，应当马上告诉{who}。"),
     }
 }
 

@@ -90,11 +90,11 @@ impl Fact {
         let name = self.name;
         match (self.family, language) {
             (Family::Depot, Language::En) => format!("What is the access code of depot {name}?"),
-            (Family::Depot, Language::Zh) => format!("{name}仓库的门禁码是多少?"),
+            (Family::Depot, Language::Zh) => format!("{name}仓库的门禁码是多少？"),
             (Family::Office, Language::En) => format!("Which extension reaches the {name} office?"),
-            (Family::Office, Language::Zh) => format!("接通{name}办公室要拨哪个分机?"),
+            (Family::Office, Language::Zh) => format!("接通{name}办公室要拨哪个分机？"),
             (Family::Room, Language::En) => format!("What is the key number of store room {name}?"),
-            (Family::Room, Language::Zh) => format!("{name}库房的钥匙号是多少?"),
+            (Family::Room, Language::Zh) => format!("{name}库房的钥匙号是多少？"),
         }
     }
 }
