@@ -15,8 +15,8 @@ use serde::{Deserialize, Serialize};
 /// The tokens of a usual chat template, as long as nothing is known.
 const TEMPLATE: f64 = 12.0;
 
-/// Reports of a length that move its size wholly.
-const EAGER: u32 = 2;
+/// The first report of a length moves its size wholly, and so do these if they are far off.
+const EAGER: u32 = 4;
 /// The parts by which later ones move it, and what is known of a form.
 const PATIENT: f64 = 0.1;
 const PATIENT_OF_FORM: f64 = 0.2;
@@ -108,13 +108,16 @@ impl Ruler {
         let surplus = (point.size - better) * slope;
         // Of several that were under way together, only the first tells anything new.
         let is_news = (point.size - more.unwrap_or_default() / slope - size).abs() < 2.0;
-        if point.seen < EAGER || (point.seen < 2 * EAGER && error > FAR) {
+        if point.seen == 0 || (point.seen < EAGER && error > FAR) {
             point.size = better;
         } else if let Some(more) = more {
             point.size += PATIENT * (better - point.size);
             self.forms.insert(form, more + PATIENT_OF_FORM * surplus);
         } else {
-            self.forms.insert(form, surplus);
+            // What all forms have in common is the mean of what has been seen; the rest is this form's own.
+            let part = 1.0 / f64::from(point.seen + 1);
+            point.size += part * (better - point.size);
+            self.forms.insert(form, (1.0 - part) * surplus);
         }
         if is_news {
             point.seen = point.seen.saturating_add(1);
