@@ -134,10 +134,13 @@ async fn the_demo_shows_probes_at_once_an_upgrade_and_a_quick_end() {
     assert!(demo.stdout().contains("- targets: [\"127.0.0.1:"), "{}", demo.stdout());
     eventually("a TTFT that grew", PATIENCE, async || {
         let output = demo.stdout();
-        let change = |target| cell(&output, target, "rag", 6)?.strip_suffix(" %")?.parse::<f64>().ok();
+        let change = |target| cell(&output, target, "rag", 7)?.strip_suffix(" %")?.parse::<f64>().ok();
         if change("steady") > Some(25.0) && change("fast") < Some(20.0) { Ok(()) } else { Err(output) }
     })
     .await;
+    let output = demo.stdout();
+    let right = cell(&output, "fast", "short-chat", 4).unwrap_or_default();
+    assert!(right.split_once('/').is_some_and(|(right, judged)| right == judged), "{output}");
     let asked = Instant::now();
     demo.signal("INT");
     let ended = demo.ended(PATIENCE).await;
