@@ -24,7 +24,10 @@ use weigh::weigh;
 const DEPTHS: u32 = 11;
 
 /// No kind has more questions.
-const FORMS: u32 = 12;
+const FORMS: u32 = 9;
+
+/// So often a seed is drawn for a form: where the form follows from the step, in vain.
+const TRIES: u32 = 64;
 
 /// A prompt of less weight is written in few words. What is asked for with 100 tokens is below, whatever the
 /// tokenizer, and what is asked for with 150 is above with those that know the language.
@@ -91,13 +94,19 @@ impl Learner {
 
     /// How many trials tell enough: some of each length, and of each form.
     pub fn trials(&self) -> u32 {
-        3 * self.workload.input_tokens.count() as u32 + FORMS
+        3 * self.workload.input_tokens.count() as u32 + FORMS + 3
     }
 
-    /// A prompt such as will be sent, to be counted only.
+    /// A prompt such as will be sent, to be counted only. The forms take turns, so that each is counted.
     pub fn trial(&self, nth: u32) -> Prompt {
-        let mut seed = Seed { random: scramble(hash("trial") ^ u64::from(nth)), step: nth, size: 0 };
         let (input_tokens, _) = self.workload.lengths_at(nth);
+        let mut seed = Seed { random: scramble(hash("trial") ^ u64::from(nth)), step: nth, size: 0 };
+        for _ in 0..TRIES {
+            if u32::from(form(&self.workload, seed).0) == nth % FORMS {
+                break;
+            }
+            seed.random = scramble(seed.random);
+        }
         seed.size = lock(&self.ruler).size_for(input_tokens, form(&self.workload, seed));
         prompt(&self.workload, seed)
     }

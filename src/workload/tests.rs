@@ -155,3 +155,13 @@ fn questions_of_a_file_are_asked_in_turn() {
     assert!(asked(0).text().ends_with("\none") && asked(1).text().ends_with("\ntwo"));
     assert_eq!(asked(2).expect, Expect::Text("x".into()));
 }
+
+#[test]
+fn trials_ask_every_question_of_a_kind() {
+    let workload = Arc::new(workload(Kind::Chat, Language::En, Cache::Cold, 100));
+    let learner = source(&workload, 1).learner();
+    assert!(learner.is_new());
+    let forms: HashSet<_> =
+        (0..learner.trials()).map(|nth| form(&workload, learner.trial(nth).seed).0).collect();
+    assert_eq!(forms.len(), 9);
+}
