@@ -8,7 +8,7 @@
 //!
 //! | room | purpose |
 //! |---|---|
-//! | [`cli`] | the commands, a file each: run, once, check, simulate, demo |
+//! | [`cli`] | the commands, a file each: run, once, check, prompt, simulate, demo |
 //! | [`daemon`] | the composition root: builds everything from a plan, keeps it running, ends it in order |
 //! | [`serve`] | the routes: `/`, `/metrics`, `/-/healthy`, `/-/ready` |
 //! | [`schedule`] | one task per target: wait until a probe is due, spawn it; another asks now and then what the target runs |
@@ -32,13 +32,15 @@
 //!    schedule is open-loop: a slow answer never delays the next probe.
 //! 4. [`schedule::guard`] admits or refuses: too many in flight, budget spent, asked to back off. A refusal is
 //!    counted, never silent.
-//! 5. [`workload::Source`] gives a [`domain::Prompt`].
+//! 5. [`workload::Source`] gives a [`domain::Prompt`] of the length that has been learned for this target, with the
+//!    answer that is expected.
 //! 6. [`probe::run`] sends it; each read is stamped, then decoded, then interpreted; the instants go into a
 //!    [`domain::Timeline`].
 //! 7. [`domain::Sample::derive`] turns instants into durations, or there is a [`domain::Fault`]; both are in the
 //!    [`domain::Report`].
-//! 8. [`record::Recorder::record`]: counters, histograms, recent samples, a log line when something changed.
-//! 9. Prometheus scrapes. `sloprobe once` is steps 5 to 7 and a table.
+//! 8. [`workload::Posed`] judges the answer, and [`workload::Learner`] takes how many tokens the server counted.
+//! 9. [`record::Recorder::record`]: counters, histograms, recent samples, a log line when something changed.
+//! 10. Prometheus scrapes. `sloprobe once` is steps 5 to 8 and a table.
 
 pub mod catalogue;
 pub mod cli;

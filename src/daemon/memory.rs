@@ -30,18 +30,16 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// What the file says. A file that cannot be understood is put aside, and all is learned anew: a daemon
-    /// that does not start watches nothing.
+    /// What the file says. From a file that cannot be understood nothing is taken, and all is learned anew: a
+    /// daemon that does not start watches nothing. The file itself is left as it is.
     pub fn load(path: Option<&Path>) -> Self {
         let Some(path) = path else { return Self::default() };
         match read(path) {
             Ok(memory) => memory,
             Err(error) if error.kind() == io::ErrorKind::NotFound => Self::default(),
             Err(error) => {
-                let aside = beside(path, "bad");
-                let kept = fs::rename(path, &aside).is_ok();
-                let (path, kept) = (path.display(), kept.then(|| aside.display().to_string()));
-                tracing::warn!(%path, %error, kept, "what was learned before cannot be read; it is learned anew");
+                let path = path.display();
+                tracing::warn!(%path, %error, "what was learned before cannot be read; it is learned anew");
                 Self::default()
             }
         }
@@ -62,8 +60,14 @@ impl Memory {
         Self { version: VERSION, lengths }
     }
 
-    /// Replaces the file in one step: whoever reads it, or stops us, finds the old one or the new one.
+    /// Replaces the file in one step: whoever reads it, or stops us, finds the old one or the new one. What stands
+    /// there and is not ours is put aside: it may have been named by mistake.
     pub(super) fn save(&self, path: &Path) -> io::Result<()> {
+        if read(path).is_err_and(|error| error.kind() != io::ErrorKind::NotFound) {
+            let aside = beside(path, "bad");
+            fs::rename(path, &aside)?;
+            tracing::warn!(path = %path.display(), aside = %aside.display(), "another file stood there; it is put aside");
+        }
         let draft = beside(path, "new");
         let mut file = fs::File::create(&draft)?;
         file.write_all(&serde_json::to_vec(self)?)?;
@@ -150,14 +154,17 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_not_understood_is_put_aside() {
+    fn a_file_that_is_not_understood_is_left_alone_and_put_aside_before_it_is_replaced() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("state");
         for bad in ["", "{", r#"{"version":2,"lengths":{}}"#, "\u{0}\u{1}"] {
             fs::write(&path, bad).unwrap();
             assert_eq!(Memory::load(Some(&path)), Memory::default());
+            assert_eq!(fs::read_to_string(&path).unwrap(), bad, "to read it changes nothing");
+            let (_, memory) = learned();
+            memory.save(&path).unwrap();
             assert_eq!(fs::read_to_string(folder.path().join("state.bad")).unwrap(), bad);
-            assert!(!path.exists());
+            assert_eq!(Memory::load(Some(&path)), memory);
         }
     }
 }
