@@ -108,6 +108,19 @@ mod tests {
     }
 
     #[test]
+    fn a_cold_prompt_was_cached_if_more_than_a_template_was() {
+        let cached = |cache, prompt, cached| {
+            let mut report = judged(Verdict::Right, None);
+            report.workload = Arc::new(Workload { cache, ..(*report.workload).clone() });
+            report.tokens = Tokens { prompt, cached, ..Tokens::default() };
+            report.was_cold_but_cached()
+        };
+        assert!(cached(Cache::Cold, Some(2000), Some(1920)) && cached(Cache::Cold, Some(100), Some(64)));
+        assert!(!cached(Cache::Cold, Some(2000), Some(128)) && !cached(Cache::Cold, Some(100), Some(48)));
+        assert!(!cached(Cache::Cold, Some(2000), None) && !cached(Cache::Warm, Some(2000), Some(1920)));
+    }
+
+    #[test]
     fn a_good_answer_is_forgotten_and_a_bad_one_is_shortened() {
         for verdict in Verdict::ALL {
             let report = judged(verdict, None);

@@ -9,7 +9,7 @@ use serde_json::Value;
 use url::Url;
 
 use super::gather::Gathered;
-use super::timings::Timings;
+use super::timings::{Metrics, Timings};
 use super::{Meaning, Nonsense, from_json, refusal};
 use crate::domain::{Field, Fields, Prompt, ServerTimes, Target, Tokens};
 use choice::Choices;
@@ -118,20 +118,6 @@ struct Chunk<const WHOLE: bool> {
     timings: Option<Timings>,
 }
 
-#[derive(Debug, Clone, Copy, Deserialize)]
-struct Metrics {
-    #[serde(default)]
-    #[serde(rename = "queue_time_ms")]
-    queue: Option<f64>,
-    /// Without the queue.
-    #[serde(default)]
-    #[serde(rename = "time_to_first_token_ms")]
-    first_token: Option<f64>,
-    #[serde(default)]
-    #[serde(rename = "generation_time_ms")]
-    generation: Option<f64>,
-}
-
 #[derive(Debug, Deserialize)]
 struct Usage {
     #[serde(default)]
@@ -193,16 +179,14 @@ impl<const WHOLE: bool> Chunk<WHOLE> {
     }
 
     fn times(&self) -> ServerTimes {
-        let ms = |value| ServerTimes::read(value, Duration::from_millis(1));
-        let metrics = self.metrics;
+        let metrics = self.metrics.map(Metrics::times).unwrap_or_default();
         let timings = self.timings.map(Timings::times).unwrap_or_default();
         let waited = self.usage.as_ref().and_then(|usage| usage.queue_wait_time.as_ref());
         let waited = waited.and_then(|wait| wait.get(0).unwrap_or(wait).as_f64());
         ServerTimes {
-            queue: ms(metrics.and_then(|m| m.queue))
-                .or_else(|| ServerTimes::read(waited, Duration::from_micros(1))),
-            prefill: ms(metrics.and_then(|m| m.first_token)).or(timings.prefill),
-            decode: ms(metrics.and_then(|m| m.generation)).or(timings.decode),
+            queue: metrics.queue.or_else(|| ServerTimes::read(waited, Duration::from_micros(1))),
+            prefill: metrics.prefill.or(timings.prefill),
+            decode: metrics.decode.or(timings.decode),
             load: None,
         }
     }

@@ -2,8 +2,6 @@
 
 mod whole;
 
-use std::time::Duration;
-
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use url::Url;
@@ -13,10 +11,10 @@ use super::look::Something;
 use super::message::{Message, messages};
 use super::reason::Reason;
 use super::sse::{self, Item, TooLong};
-use super::timings::Timings;
+use super::timings::{Metrics, Timings};
 use super::words::{self, Said, Words};
 use super::{Meaning, Nonsense, from_json, openai, refusal, to_json};
-use crate::domain::{Channel, Field, Fields, Prompt, Role, ServerTimes, Target, Tokens, Turn};
+use crate::domain::{Channel, Field, Fields, Prompt, Role, Target, Tokens, Turn};
 use whole::Whole;
 
 /// Not in the format, but some servers end every stream with it.
@@ -184,17 +182,6 @@ struct OutputDetails {
     reasoning_tokens: Option<u64>,
 }
 
-#[derive(Debug, Deserialize)]
-struct Metrics {
-    #[serde(default, rename = "queue_time_ms")]
-    queue: Option<f64>,
-    /// Without the queue.
-    #[serde(default, rename = "time_to_first_token_ms")]
-    first_token: Option<f64>,
-    #[serde(default, rename = "generation_time_ms")]
-    generation: Option<f64>,
-}
-
 pub(super) fn interpret(data: &[u8]) -> Result<Meaning, Nonsense> {
     if data.trim_ascii() == DONE {
         return Ok(Meaning { ended: true, ..Meaning::default() });
@@ -313,18 +300,6 @@ impl Ending {
 impl Announced {
     fn is_call(&self) -> bool {
         self.kind == Some(ItemKind::FunctionCall) && self.name.0
-    }
-}
-
-impl Metrics {
-    fn times(self) -> ServerTimes {
-        let ms = |value| ServerTimes::read(value, Duration::from_millis(1));
-        ServerTimes {
-            queue: ms(self.queue),
-            prefill: ms(self.first_token),
-            decode: ms(self.generation),
-            load: None,
-        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! llama.cpp's account of its time, which it puts beside what the formats of others have.
+//! What engines say of their time beside what the formats of others have: llama.cpp's timings, vLLM's metrics.
 
 use std::time::Duration;
 
@@ -15,6 +15,30 @@ pub(super) struct Timings {
     prompt: Option<f64>,
     #[serde(default, rename = "predicted_ms")]
     predicted: Option<f64>,
+}
+
+/// vLLM's, in milliseconds.
+#[derive(Debug, Clone, Copy, Deserialize)]
+pub(super) struct Metrics {
+    #[serde(default, rename = "queue_time_ms")]
+    queue: Option<f64>,
+    /// Without the queue.
+    #[serde(default, rename = "time_to_first_token_ms")]
+    first_token: Option<f64>,
+    #[serde(default, rename = "generation_time_ms")]
+    generation: Option<f64>,
+}
+
+impl Metrics {
+    pub(super) fn times(self) -> ServerTimes {
+        let ms = |value| ServerTimes::read(value, Duration::from_millis(1));
+        ServerTimes {
+            queue: ms(self.queue),
+            prefill: ms(self.first_token),
+            decode: ms(self.generation),
+            load: None,
+        }
+    }
 }
 
 impl Timings {

@@ -1,6 +1,7 @@
 //! What each event of the Responses format must mean.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::*;
 use crate::domain::fixture;
