@@ -5,7 +5,7 @@ mod labels;
 
 use std::fmt::Write as _;
 
-use crate::domain::{self, Target};
+use crate::domain::{self, Goal, Measure, Slo, Target};
 pub use labels::{Direction, Label, Phase, ServerPhase};
 
 /// One metric family.
@@ -34,6 +34,8 @@ pub enum Scope {
     Workload,
     /// The same, of workloads with planted facts.
     Rag,
+    /// `target`, `workload`, `slo`: each objective and what it covers.
+    Slo,
     /// `target`
     Target,
     /// The daemon itself: no label.
@@ -189,6 +191,26 @@ pub const INTERVAL: Family = family(
     Workload,
     "Configured mean time between two probes: absence alerts compare with it.",
 );
+pub const SLO_EVENTS: Family = family(
+    "sloprobe_slo_events_total",
+    Counter,
+    Scope::Slo,
+    "Probes that an objective counts, failed ones included. A skipped due time is none, nor is a probe that lacks what the objective is about.",
+);
+pub const SLO_BAD_EVENTS: Family = family(
+    "sloprobe_slo_bad_events_total",
+    Counter,
+    Scope::Slo,
+    "Those of them that were bad: failed, over the bound, or badly answered.",
+);
+pub const SLO_BUDGET: Family = family(
+    "sloprobe_slo_error_budget_ratio",
+    Gauge,
+    Scope::Slo,
+    "The share of events that may be bad: 1 minus the objective.",
+);
+pub const SLO_WINDOW: Family =
+    family("sloprobe_slo_window_seconds", Gauge, Scope::Slo, "The time that the error budget is for.");
 pub const TARGET_INFO: Family = labelled(
     family(
         "sloprobe_target_info",
@@ -228,7 +250,7 @@ pub const BUILD_INFO: Family = labelled(
 );
 
 /// In the order of the documentation.
-pub const ALL: [&Family; 29] = [
+pub const ALL: [&Family; 33] = [
     &PROBES,
     &FAILURES,
     &ANSWERS,
@@ -252,6 +274,10 @@ pub const ALL: [&Family; 29] = [
     &LAST_SUCCESS,
     &LAST_PROBE,
     &INTERVAL,
+    &SLO_EVENTS,
+    &SLO_BAD_EVENTS,
+    &SLO_BUDGET,
+    &SLO_WINDOW,
     &TARGET_INFO,
     &LAG,
     &LOOP_LAG,
@@ -265,6 +291,7 @@ impl Family {
     pub fn labels(&self) -> Vec<&'static str> {
         let scope: &[&str] = match self.scope {
             Scope::Workload | Scope::Rag => &["target", "workload"],
+            Scope::Slo => &["target", "workload", "slo"],
             Scope::Target => &["target"],
             Scope::Daemon => &[],
         };
@@ -272,20 +299,57 @@ impl Family {
     }
 
     /// How many series Prometheus will store for it.
-    pub fn series(&self, targets: &[impl AsRef<Target>]) -> usize {
+    pub fn series(&self, targets: &[impl AsRef<Target>], slos: &[impl AsRef<Slo>]) -> usize {
         let places = match self.scope {
             Scope::Workload => targets.iter().map(|target| target.as_ref().mix.len()).sum(),
             Scope::Rag => targets.iter().map(|target| has_facts(target.as_ref())).sum(),
+            Scope::Slo => {
+                let pairs = slos.iter().flat_map(|slo| targets.iter().map(move |target| (slo, target)));
+                pairs.map(|(slo, target)| covered(slo.as_ref(), target.as_ref())).sum()
+            }
             Scope::Target => targets.len(),
             Scope::Daemon => 1,
         };
         let each = match self.kind {
             // The bounds, +Inf, the sum and the count.
-            Histogram(bounds) => bounds.len() + 3,
+            Histogram(_) => self.bounds(slos).len() + 3,
             Counter | Gauge => 1,
         };
         places * each * self.label.map_or(1, |label| label.values().len().max(1))
     }
+}
+
+impl Family {
+    /// The upper bounds of a histogram: its own, and what objectives bound its values by, so that queries can ask for
+    /// exactly that.
+    pub fn bounds(&self, slos: &[impl AsRef<Slo>]) -> Vec<f64> {
+        let Histogram(own) = self.kind else { return Vec::new() };
+        let measure =
+            MEASURES.iter().find(|(family, _)| family.name == self.name).map(|(_, measure)| *measure);
+        let asked = slos.iter().filter_map(|slo| match slo.as_ref().goal {
+            Goal::Below(of, bound) if Some(of) == measure => Some(bound.as_secs_f64()),
+            _ => None,
+        });
+        let mut bounds: Vec<f64> = own.iter().copied().chain(asked).collect();
+        bounds.sort_by(f64::total_cmp);
+        bounds.dedup();
+        bounds
+    }
+}
+
+/// Which histogram shows what an objective may bound.
+const MEASURES: [(&Family, Measure); 6] = [
+    (&TTFT, Measure::Ttft),
+    (&ANSWER_TTFT, Measure::AnswerTtft),
+    (&TPOT, Measure::Tpot),
+    (&ITL, Measure::ItlP99),
+    (&STALL, Measure::Stall),
+    (&LATENCY, Measure::Latency),
+];
+
+/// How many workloads of a target an objective covers.
+fn covered(slo: &Slo, target: &Target) -> usize {
+    target.mix.iter().filter(|share| slo.covers(target, &share.workload)).count()
 }
 
 /// How many workloads of a target plant facts.
@@ -327,7 +391,11 @@ pub fn markdown() -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+    use std::time::Duration;
+
     use super::*;
+    use crate::domain::fixture;
 
     #[test]
     fn names_follow_the_conventions_of_prometheus() {
@@ -340,10 +408,30 @@ mod tests {
 
     #[test]
     fn bounds_rise() {
+        let none: [Arc<Slo>; 0] = [];
         for family in ALL {
-            if let Histogram(bounds) = family.kind {
-                assert!(bounds.windows(2).all(|pair| pair[0] < pair[1]), "{}", family.name);
+            let bounds = family.bounds(&none);
+            assert_eq!(bounds.is_empty(), !matches!(family.kind, Histogram(_)), "{}", family.name);
+            assert!(bounds.windows(2).all(|pair| pair[0] < pair[1]), "{}", family.name);
+        }
+    }
+
+    #[test]
+    fn what_an_objective_bounds_becomes_a_bound_of_its_histogram_alone() {
+        let ms = Duration::from_millis;
+        let slo = |measure, bound| Arc::new(fixture::slo("s", Goal::Below(measure, bound)));
+        // 500 ms is there anyway.
+        let slos = [slo(Measure::Ttft, ms(450)), slo(Measure::Ttft, ms(500)), slo(Measure::ItlP99, ms(51))];
+        let none: [Arc<Slo>; 0] = [];
+        for family in ALL {
+            let mut wanted = family.bounds(&none);
+            match family.name {
+                "sloprobe_ttft_seconds" => wanted.push(0.45),
+                "sloprobe_itl_seconds" => wanted.push(0.051),
+                _ => {}
             }
+            wanted.sort_by(f64::total_cmp);
+            assert_eq!(family.bounds(&slos), wanted, "{}", family.name);
         }
     }
 }

@@ -12,6 +12,7 @@ mod problem;
 mod questions;
 mod reader;
 mod secret;
+mod slo;
 mod syntax;
 mod target;
 mod timeouts;

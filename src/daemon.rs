@@ -55,7 +55,7 @@ pub enum Error {
 
 impl Daemon {
     pub fn new(plan: Plan) -> Result<Self, Error> {
-        let recorder = Arc::new(Recorder::new(&plan.targets)?);
+        let recorder = Arc::new(Recorder::new(&plan.targets, &plan.slos)?);
         let trust = Trust::default();
         let transports: Result<_, Unusable> =
             plan.targets.iter().map(|target| Ok(Arc::new(Transport::new(target, &trust)?))).collect();

@@ -3,6 +3,7 @@
 mod info;
 mod metrics;
 mod narrator;
+mod objectives;
 mod process;
 mod quality;
 pub mod recent;
@@ -12,7 +13,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::domain::{Identity, Report, Skip, Target, Workload, clock};
+use crate::domain::{Identity, Report, Skip, Slo, Target, Workload, clock};
 use metrics::Metrics;
 use narrator::Narrator;
 use quality::Quality;
@@ -41,9 +42,9 @@ pub struct Running {
 }
 
 impl Recorder {
-    /// Creates every series of these targets at 0.
-    pub fn new(targets: &[Arc<Target>]) -> Result<Self, Error> {
-        let metrics = Metrics::new(targets)?;
+    /// Creates every series of these targets and objectives at 0.
+    pub fn new(targets: &[Arc<Target>], slos: &[Arc<Slo>]) -> Result<Self, Error> {
+        let metrics = Metrics::new(targets, slos)?;
         metrics.reloaded(clock::wall_now());
         Ok(Self { metrics, recent: Mutex::default(), narrator: Mutex::default(), quality: Mutex::default() })
     }
@@ -109,7 +110,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 mod tests {
     use super::*;
     use crate::domain::sample::Itl;
-    use crate::domain::{Engine, Failure, Sample, Tokens, fixture};
+    use crate::domain::{Engine, Failure, Goal, Measure, Sample, Tokens, fixture};
 
     const MS: Duration = Duration::from_millis(1);
 
@@ -143,7 +144,7 @@ mod tests {
     #[test]
     fn a_success_is_counted_measured_and_up() {
         let target = fixture::target("t", &["w"]);
-        let recorder = Recorder::new(std::slice::from_ref(&target)).unwrap();
+        let recorder = Recorder::new(std::slice::from_ref(&target), &[]).unwrap();
         recorder.record(&fixture::report(&target, sample(), None));
         for (series, expected) in [
             (r#"sloprobe_up{target="t"}"#, 1.0),
@@ -171,7 +172,7 @@ mod tests {
     #[test]
     fn a_failure_is_counted_by_its_reason_and_measures_nothing_but_its_connection() {
         let target = fixture::target("t", &["w"]);
-        let recorder = Recorder::new(std::slice::from_ref(&target)).unwrap();
+        let recorder = Recorder::new(std::slice::from_ref(&target), &[]).unwrap();
         let mut report = fixture::report(&target, sample(), Some(Failure::Truncated.because("cut")));
         report.suspect = true;
         report.tokens = Tokens::default();
@@ -193,9 +194,35 @@ mod tests {
     }
 
     #[test]
+    fn objectives_count_the_probes_that_they_cover() {
+        let target = fixture::target("t", &["w", "v"]);
+        let quick = Goal::Below(Measure::Ttft, 5 * MS);
+        let everywhere = [fixture::slo("fast", quick), fixture::slo("up", Goal::Availability)];
+        let elsewhere = Slo { workload: Some("v".into()), ..fixture::slo("v-up", Goal::Availability) };
+        let slos: Vec<_> = everywhere.into_iter().chain([elsewhere]).map(Arc::new).collect();
+        let recorder = Recorder::new(std::slice::from_ref(&target), &slos).unwrap();
+        recorder.record(&fixture::report(&target, sample(), None));
+        recorder.record(&fixture::report(&target, sample(), None));
+        recorder.record(&fixture::report(&target, Sample::default(), Some(Failure::Connect.because("x"))));
+
+        let of = |name: &str, workload: &str, slo: &str| {
+            let labels = format!("{{slo=\"{slo}\",target=\"t\",workload=\"{workload}\"}}");
+            value(&recorder, &format!("sloprobe_slo_{name}{labels}"))
+        };
+        for (workload, slo, events, bad) in
+            [("w", "fast", 3.0, 3.0), ("w", "up", 3.0, 1.0), ("v", "up", 0.0, 0.0), ("v", "v-up", 0.0, 0.0)]
+        {
+            assert!(close(of("events_total", workload, slo), events), "{slo} of {workload}");
+            assert!(close(of("bad_events_total", workload, slo), bad), "{slo} of {workload}");
+        }
+        assert!(close(of("error_budget_ratio", "w", "up"), 0.01));
+        assert!(close(of("window_seconds", "w", "up"), 2_592_000.0));
+    }
+
+    #[test]
     fn a_probe_is_in_flight_until_its_guard_is_dropped() {
         let target = fixture::target("t", &["w"]);
-        let recorder = Arc::new(Recorder::new(std::slice::from_ref(&target)).unwrap());
+        let recorder = Arc::new(Recorder::new(std::slice::from_ref(&target), &[]).unwrap());
         let in_flight = || value(&recorder, r#"sloprobe_in_flight{target="t",workload="w"}"#);
         let running = recorder.started(&target, &target.mix[0].workload);
         assert!(close(in_flight(), 1.0));
@@ -209,7 +236,7 @@ mod tests {
         let mut target = (*fixture::target("t", &["w"])).clone();
         target.labels.insert("gpu".into(), "H200".into());
         let targets = [Arc::new(target), fixture::target("u", &["w"])];
-        let recorder = Recorder::new(&targets).unwrap();
+        let recorder = Recorder::new(&targets, &[]).unwrap();
         let of = |target: &str, gpu: &str| {
             format!(
                 r#"sloprobe_target_info{{api="openai-chat",engine="auto",fingerprint="",gpu="{gpu}",model="tiny",served_model="",target="{target}",version=""}}"#
@@ -230,7 +257,7 @@ mod tests {
     #[test]
     fn a_target_has_one_info_series_whatever_it_turns_out_to_be() {
         let target = fixture::target("t", &["w"]);
-        let recorder = Recorder::new(std::slice::from_ref(&target)).unwrap();
+        let recorder = Recorder::new(std::slice::from_ref(&target), &[]).unwrap();
         let mut identity = Identity {
             version: Some("0.32.0".into()),
             model: Some("/models/tiny".into()),
@@ -264,7 +291,7 @@ mod tests {
             let mut target = (*fixture::target("t", &["w"])).clone();
             target.engine = configured;
             let target = Arc::new(target);
-            let recorder = Recorder::new(std::slice::from_ref(&target)).unwrap();
+            let recorder = Recorder::new(std::slice::from_ref(&target), &[]).unwrap();
             let found = |version: &str| Identity {
                 version: Some(version.into()),
                 model: Some("org/tiny".into()),
@@ -283,7 +310,7 @@ mod tests {
     #[test]
     fn a_target_with_a_new_name_in_every_answer_does_not_fill_the_database() {
         let target = fixture::target("t", &["w"]);
-        let recorder = Recorder::new(std::slice::from_ref(&target)).unwrap();
+        let recorder = Recorder::new(std::slice::from_ref(&target), &[]).unwrap();
         let mut report = fixture::report(&target, sample(), None);
         let names: std::collections::BTreeSet<_> = (0..1000)
             .map(|number| {

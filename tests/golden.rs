@@ -128,7 +128,7 @@ fn plan() -> Plan {
 
 /// What a daemon exposes before its first probe, without the families of the process itself.
 fn fresh_exposition(plan: &Plan) -> String {
-    let recorder = Recorder::new(&plan.targets).expect("the metrics can be created");
+    let recorder = Recorder::new(&plan.targets, &plan.slos).expect("the metrics can be created");
     let text = expose::text(recorder.registry()).expect("the metrics can be written");
     let of_process =
         |line: &str| line.trim_start_matches("# HELP ").trim_start_matches("# TYPE ").starts_with("process_");
@@ -195,7 +195,7 @@ fn a_fresh_exposition_has_as_many_series_as_check_announces() {
     let plan = plan();
     let exposition = fresh_exposition(&plan);
     let exposed = exposition.lines().filter(|line| !line.starts_with('#')).count();
-    let announced: usize = catalogue::ALL.iter().map(|family| family.series(&plan.targets)).sum();
+    let announced: usize = catalogue::ALL.iter().map(|family| family.series(&plan.targets, &plan.slos)).sum();
     assert_eq!(exposed, announced);
 }
 

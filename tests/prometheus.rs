@@ -108,7 +108,7 @@ impl Prometheus {
         .await;
         let parts = if matches!(family.kind, Kind::Histogram(_)) { "_(bucket|sum|count)" } else { "" };
         let query = format!("count({{__name__=~\"{}{parts}\"}})", family.name);
-        let series = family.series(&plan.targets) as f64;
+        let series = family.series(&plan.targets, &plan.slos) as f64;
         self.expect(&query, series, series).await;
     }
 }
@@ -138,7 +138,8 @@ fn settings(engine: &str) -> String {
         format!("[[workloads]]\nname = '{name}'\nkind = '{kind}'\ninput_tokens = 20\noutput_tokens = 8\n")
     };
     let targets = target("one", "{ tiny = 3, small = 1 }") + &target("two", "{ tiny = 1 }");
-    targets + &workload("tiny", "chat") + &workload("small", "rag")
+    let slo = "[[slos]]\nname = 'up'\nmetric = 'availability'\nobjective = 99\n";
+    targets + &workload("tiny", "chat") + &workload("small", "rag") + slo
 }
 
 fn plan(text: &str) -> Plan {
@@ -171,6 +172,8 @@ async fn a_real_prometheus_stores_every_family_and_answers_questions() {
     prometheus.expect("sum(sloprobe_up)", 2.0, 2.0).await;
     prometheus.expect("min(sloprobe_probes_total)", 4.0, f64::MAX).await;
     prometheus.expect("sum(sloprobe_failures_total)", 0.0, 0.0).await;
+    prometheus.expect("min(sloprobe_slo_events_total)", 4.0, f64::MAX).await;
+    prometheus.expect("sum(sloprobe_slo_bad_events_total)", 0.0, 0.0).await;
     // The engine holds its first token for 40 ms and each later one for 10 ms; a busy machine adds to that.
     let median =
         |of: &str| format!("histogram_quantile(0.5, sum by (le) (rate(sloprobe_{of}_seconds_bucket[1m])))");

@@ -59,7 +59,7 @@ fn describe(plan: &Plan) -> String {
     lines.push(String::new());
     lines.extend(cost_table(plan).lines());
     lines.push(String::new());
-    let series: usize = catalogue::ALL.iter().map(|family| family.series(&plan.targets)).sum();
+    let series: usize = catalogue::ALL.iter().map(|family| family.series(&plan.targets, &plan.slos)).sum();
     lines.push(format!("Prometheus will store {series} series from http://{}/metrics.", plan.listen));
     lines.extend(warnings(plan).iter().map(|warning| format!("\nWarning: {warning}")));
     lines.join("\n") + "\n"

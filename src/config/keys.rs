@@ -10,8 +10,11 @@ pub struct Keys {
     pub later: &'static [&'static str],
 }
 
-pub(super) const ROOT: Keys =
-    Keys { heading: "the top level", known: &["daemon", "limits", "targets", "workloads"], later: &["slos"] };
+pub(super) const ROOT: Keys = Keys {
+    heading: "the top level",
+    known: &["daemon", "limits", "targets", "workloads", "slos"],
+    later: &[],
+};
 
 pub(super) const DAEMON: Keys =
     Keys { heading: "[daemon]", known: &["listen", "state"], later: &["history", "web_config"] };
@@ -72,9 +75,15 @@ pub(super) const TIMEOUTS: Keys = Keys {
     later: &[],
 };
 
+pub(super) const SLO: Keys = Keys {
+    heading: "[[slos]]",
+    known: &["name", "workload", "targets", "metric", "below", "objective", "window", "exclude"],
+    later: &[],
+};
+
 /// All of them, for whoever wants to show or test every key.
-pub const SECTIONS: [&Keys; 9] =
-    [&ROOT, &DAEMON, &LIMITS, &TARGET, &SECRET, &PRICE, &WORKLOAD, &RANGE, &TIMEOUTS];
+pub const SECTIONS: [&Keys; 10] =
+    [&ROOT, &DAEMON, &LIMITS, &TARGET, &SECRET, &PRICE, &WORKLOAD, &RANGE, &TIMEOUTS, &SLO];
 
 /// The candidate that `word` was probably meant to be.
 pub(super) fn nearest<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {

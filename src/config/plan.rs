@@ -7,8 +7,8 @@ use std::sync::Arc;
 use super::context::Outside;
 use super::reader::Table;
 use super::workload::Workloads;
-use super::{keys, target, value};
-use crate::domain::{Limits, Target, Workload};
+use super::{keys, slo, target, value};
+use crate::domain::{Limits, Slo, Target, Workload};
 
 const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 9788);
 const DEFAULT_IN_FLIGHT: usize = 64;
@@ -23,6 +23,7 @@ pub struct Plan {
     pub limits: Limits,
     pub targets: Vec<Arc<Target>>,
     pub workloads: Vec<Arc<Workload>>,
+    pub slos: Vec<Arc<Slo>>,
     /// Where what was learned is kept between two runs.
     pub state: Option<PathBuf>,
 }
@@ -42,9 +43,10 @@ pub(super) fn read(root: &Table<'_>, outside: &Outside<'_>) -> Option<Plan> {
     });
     let workloads = Workloads::read(root, outside);
     let targets = target::read_all(root, limits, &workloads, outside);
-    let (limits, targets, workloads) = (limits?, targets?, workloads.complete()?);
+    let slos = slo::read_all(root, &workloads, targets.as_deref());
+    let (limits, targets, workloads, slos) = (limits?, targets?, workloads.complete()?, slos?);
     let Daemon { listen, state } = daemon?;
-    Some(Plan { listen, limits, targets, workloads, state })
+    Some(Plan { listen, limits, targets, workloads, slos, state })
 }
 
 fn read_daemon(table: &Table<'_>) -> Option<Daemon> {

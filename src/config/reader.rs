@@ -194,13 +194,19 @@ impl<'a> Node<'a> {
     /// A number that may have a fraction, not below 0.
     pub(super) fn amount(&self, example: f64) -> Option<f64> {
         let remedy = format!("write a number from 0 to 1_000_000, such as {example}");
+        let fits = |number: &f64| (0.0..=1e6).contains(number);
+        let number = self.number(&remedy)?;
+        Some(number).filter(fits).or_else(|| self.refuse("out of range", remedy))
+    }
+
+    /// A number that may have a fraction.
+    pub(super) fn number(&self, remedy: &str) -> Option<f64> {
         let number = match self.value {
             DeValue::Integer(integer) => number(integer).map(|number| number as f64),
             DeValue::Float(float) => float.as_str().replace('_', "").parse().ok(),
             _ => return self.wrong_type("a number", remedy),
         };
-        let fits = number.filter(|number| (0.0..=1e6).contains(number));
-        fits.or_else(|| self.refuse("out of range", remedy))
+        number.or_else(|| self.refuse("out of range", remedy))
     }
 
     /// A word of a closed list.

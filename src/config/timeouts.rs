@@ -33,7 +33,7 @@ pub(super) fn read(node: Option<Node<'_>>, input_tokens: u32, output_tokens: u32
 
 impl Given {
     fn read(table: &Table<'_>) -> Option<Self> {
-        let wait = |key| table.or(key, None, |node| value::duration(&node).map(Some));
+        let wait = |key| table.or(key, None, |node| value::wait(&node).map(Some));
         let (connect, first_token, stall, total) =
             (wait("connect"), wait("first_token"), wait("stall"), wait("total"));
         let mut fits = Some(());

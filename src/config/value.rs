@@ -1,6 +1,7 @@
 //! The small languages inside text: names, durations, rates, addresses.
 
 use std::net::SocketAddr;
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use url::Url;
@@ -71,15 +72,24 @@ pub(super) fn listen(node: &Node<'_>) -> Option<SocketAddr> {
         .or_else(|| node.refuse(format!("{} is not an address with a port", quote(text)), remedy))
 }
 
-pub(super) fn duration(node: &Node<'_>) -> Option<Duration> {
-    let Some(text) = node.as_text() else { return node.wrong_type("a duration as text", WAIT) };
+pub(super) fn wait(node: &Node<'_>) -> Option<Duration> {
+    let duration = duration_within(node, Duration::ZERO..=LONGEST_WAIT, WAIT)?;
+    if duration.is_zero() { node.refuse("a wait of zero always times out", WAIT) } else { Some(duration) }
+}
+
+pub(super) fn duration_within(
+    node: &Node<'_>,
+    range: RangeInclusive<Duration>,
+    remedy: &str,
+) -> Option<Duration> {
+    let Some(text) = node.as_text() else { return node.wrong_type("a duration as text", remedy) };
     let Ok(duration) = humantime::parse_duration(text.trim()) else {
-        return node.refuse(format!("{} is not a duration", quote(text)), WAIT);
+        return node.refuse(format!("{} is not a duration", quote(text)), remedy);
     };
-    if duration.is_zero() {
-        node.refuse("a wait of zero always times out", WAIT)
-    } else if duration > LONGEST_WAIT {
-        node.refuse(format!("{} is longer than 1h", quote(text)), WAIT)
+    if duration < *range.start() {
+        node.refuse(format!("{} is too short", quote(text)), remedy)
+    } else if duration > *range.end() {
+        node.refuse(format!("{} is too long", quote(text)), remedy)
     } else {
         Some(duration)
     }

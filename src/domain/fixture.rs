@@ -32,6 +32,19 @@ pub(crate) fn target(name: &str, workloads: &[&str]) -> Arc<Target> {
     })
 }
 
+/// An objective of 99 % over 30 days, for everything.
+pub(crate) fn slo(name: &str, goal: Goal) -> Slo {
+    Slo {
+        name: name.into(),
+        workload: None,
+        targets: None,
+        goal,
+        objective: Objective::percent(99.0),
+        window: Duration::from_secs(30 * 24 * 3600),
+        forgives_rate_limits: false,
+    }
+}
+
 /// A report about the first workload of a target.
 pub(crate) fn report(target: &Arc<Target>, sample: Sample, fault: Option<Fault>) -> Report {
     let now = Instant::now();

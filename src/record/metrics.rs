@@ -10,10 +10,11 @@ use prometheus::{
 };
 
 use super::info::TargetInfo;
+use super::objectives::{self, Objectives};
 use super::process::Process;
 use crate::catalogue::{self as cat, Direction, Family, Kind, Phase, Scope, ServerPhase};
 use crate::domain::clock::unix_seconds;
-use crate::domain::{self, Identity, Report, Skip, Target, Verdict, Workload};
+use crate::domain::{self, Identity, Report, Skip, Slo, Target, Verdict, Workload};
 
 #[derive(Debug)]
 pub(super) struct Metrics {
@@ -41,6 +42,7 @@ pub(super) struct Metrics {
     last_success: GaugeVec,
     last_probe: GaugeVec,
     interval: GaugeVec,
+    objectives: Objectives,
     info: TargetInfo,
     lag: Histogram,
     loop_lag: Histogram,
@@ -49,9 +51,9 @@ pub(super) struct Metrics {
 }
 
 impl Metrics {
-    pub(super) fn new(targets: &[Arc<Target>]) -> Result<Self, Error> {
+    pub(super) fn new(targets: &[Arc<Target>], slos: &[Arc<Slo>]) -> Result<Self, Error> {
         let registry = Registry::new();
-        let places = Places::of(targets);
+        let places = Places::of(targets, slos);
         let r = &registry;
         let metrics = Self {
             probes: counter(r, &cat::PROBES, &places)?,
@@ -77,6 +79,7 @@ impl Metrics {
             last_success: gauge(r, &cat::LAST_SUCCESS, &places)?,
             last_probe: gauge(r, &cat::LAST_PROBE, &places)?,
             interval: gauge(r, &cat::INTERVAL, &places)?,
+            objectives: Objectives::new(r, &places, targets, slos)?,
             info: register(r, TargetInfo::new(options(&cat::TARGET_INFO), targets)?)?,
             lag: histogram(r, &cat::LAG, &places)?.with_label_values::<&str>(&[]),
             loop_lag: histogram(r, &cat::LOOP_LAG, &places)?.with_label_values::<&str>(&[]),
@@ -141,6 +144,7 @@ impl Metrics {
         if let Some(verdict) = report.verdict {
             self.record_verdict(report, verdict);
         }
+        self.objectives.record(report);
         if report.was_cold_but_cached() {
             self.cold_cached.with_label_values(&place).inc();
         }
@@ -253,16 +257,19 @@ fn observe_phases(histogram: &HistogramVec, report: &Report, phases: [(&str, Opt
     }
 }
 
-/// The label values of every series that can exist.
-struct Places {
+/// The label values of every series that can exist, and what histograms are asked to show.
+pub(super) struct Places {
     workloads: Vec<Vec<String>>,
     /// Those of them that plant facts.
     rag: Vec<Vec<String>>,
+    /// Each with the objective that covers it.
+    slos: Vec<Vec<String>>,
     targets: Vec<Vec<String>>,
+    objectives: Vec<Arc<Slo>>,
 }
 
 impl Places {
-    fn of(targets: &[Arc<Target>]) -> Self {
+    fn of(targets: &[Arc<Target>], slos: &[Arc<Slo>]) -> Self {
         let of = |wanted: fn(&Workload) -> bool| {
             let pairs = targets.iter().flat_map(|target| target.mix.iter().map(move |share| (target, share)));
             let pairs = pairs.filter(|(_, share)| wanted(&share.workload));
@@ -271,7 +278,13 @@ impl Places {
         Self {
             workloads: of(|_| true),
             rag: of(|workload| workload.kind == domain::Kind::Rag),
+            slos: objectives::places(targets, slos)
+                .map(|(target, workload, slo)| {
+                    [&*target.name, &*workload.name, &*slo.name].map(str::to_owned).into()
+                })
+                .collect(),
             targets: targets.iter().map(|t| vec![t.name.to_string()]).collect(),
+            objectives: slos.to_vec(),
         }
     }
 
@@ -279,6 +292,7 @@ impl Places {
         let scope = match family.scope {
             Scope::Workload => self.workloads.clone(),
             Scope::Rag => self.rag.clone(),
+            Scope::Slo => self.slos.clone(),
             Scope::Target => self.targets.clone(),
             Scope::Daemon => vec![Vec::new()],
         };
@@ -295,7 +309,7 @@ fn options(family: &Family) -> Opts {
     Opts::new(family.name, family.help)
 }
 
-fn counter(registry: &Registry, family: &Family, places: &Places) -> Result<IntCounterVec, Error> {
+pub(super) fn counter(registry: &Registry, family: &Family, places: &Places) -> Result<IntCounterVec, Error> {
     let vec = IntCounterVec::new(options(family), &family.labels())?;
     for place in places.of_family(family) {
         vec.get_metric_with_label_values(&place)?;
@@ -303,7 +317,7 @@ fn counter(registry: &Registry, family: &Family, places: &Places) -> Result<IntC
     register(registry, vec)
 }
 
-fn gauge(registry: &Registry, family: &Family, places: &Places) -> Result<GaugeVec, Error> {
+pub(super) fn gauge(registry: &Registry, family: &Family, places: &Places) -> Result<GaugeVec, Error> {
     let vec = GaugeVec::new(options(family), &family.labels())?;
     for place in places.of_family(family) {
         vec.get_metric_with_label_values(&place)?;
@@ -312,10 +326,10 @@ fn gauge(registry: &Registry, family: &Family, places: &Places) -> Result<GaugeV
 }
 
 fn histogram(registry: &Registry, family: &Family, places: &Places) -> Result<HistogramVec, Error> {
-    let Kind::Histogram(bounds) = family.kind else {
+    if !matches!(family.kind, Kind::Histogram(_)) {
         return Err(Error::Msg(format!("{} is not declared as a histogram", family.name)));
-    };
-    let options = HistogramOpts::from(options(family)).buckets(bounds.to_vec());
+    }
+    let options = HistogramOpts::from(options(family)).buckets(family.bounds(&places.objectives));
     let vec = HistogramVec::new(options, &family.labels())?;
     for place in places.of_family(family) {
         vec.get_metric_with_label_values(&place)?;
