@@ -7,6 +7,7 @@ mod endpoint;
 mod once;
 mod output;
 mod prompt;
+mod rules;
 mod run;
 mod signals;
 mod simulate;
@@ -56,6 +57,7 @@ Examples:
   sloprobe check -c sloprobe.toml     what would be sent, how often, at what cost
   sloprobe once  -c sloprobe.toml     one probe of each workload, now, as a table
   sloprobe run   -c sloprobe.toml     the daemon; metrics at http://127.0.0.1:9788/metrics
+  sloprobe rules -c sloprobe.toml     alert rules for Prometheus, from the objectives in the file
 
 Exit codes: 0 fine, 1 a probe failed or the daemon gave up, 2 a mistake in the command line or the configuration.";
 
@@ -64,6 +66,7 @@ enum Command {
     Run(run::RunArgs),
     Once(once::OnceArgs),
     Check(check::CheckArgs),
+    Rules(rules::RulesArgs),
     Prompt(prompt::PromptArgs),
     Simulate(simulate::SimulateArgs),
     Demo(demo::DemoArgs),
@@ -107,6 +110,7 @@ pub async fn run(cli: Cli) -> ExitCode {
         Command::Run(args) => run::run(args).await,
         Command::Once(args) => once::run(args).await,
         Command::Check(args) => Ok(check::run(&args).await),
+        Command::Rules(args) => Ok(rules::run(args)),
         Command::Prompt(args) => Ok(prompt::run(&args)),
         Command::Simulate(args) => simulate::run(args).await,
         Command::Demo(args) => demo::run(args).await,

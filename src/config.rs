@@ -41,9 +41,23 @@ const NO_FILE: &str = "write one after config/example.toml, or try `sloprobe dem
 
 /// Reads the file, and the secrets it names from the environment and from their own files.
 pub fn load(path: &Path) -> Result<Plan, Problems> {
+    let (name, text, folder) = open(path)?;
+    load_text(&name, &text, folder)
+}
+
+/// Reads the file, but no secret: for whoever sends nothing. The plan holds a word in the place of each.
+pub fn load_without_secrets(path: &Path) -> Result<Plan, Problems> {
+    let (name, text, folder) = open(path)?;
+    let prompts = |path: &Path| context::read_prompts(&folder.join(path));
+    let (env, file) = (|_: &str| Some("unread".to_owned()), |_: &Path| Ok("unread".to_owned()));
+    parse(&name, &text, &Outside { env: &env, file: &file, text: &prompts })
+}
+
+/// The name, the text and the folder of a file.
+fn open(path: &Path) -> Result<(String, String, &Path), Problems> {
     let name = path.display().to_string();
     let text = read_text(path).map_err(|problem| Problems::one(&name, problem))?;
-    load_text(&name, &text, path.parent().unwrap_or(Path::new("")))
+    Ok((name, text, path.parent().unwrap_or(Path::new(""))))
 }
 
 /// The same of a text that is at hand; the files of secrets that it names lie in `folder`.

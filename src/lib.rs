@@ -18,6 +18,7 @@
 //! | [`record`] | one report becomes metrics, recent samples and a log line |
 //! | [`catalogue`] | every metric, declared once |
 //! | [`expose`] | the metrics as text |
+//! | [`rules`] | alert rules, written from the objectives and the catalogue |
 //! | [`config`] | a file becomes a plan, or every problem found in it |
 //! | [`simulate`] | the simulated engine: demo, fire drills, tests |
 //! | [`domain`] | the words that all of them speak; no I/O at all |
@@ -51,6 +52,7 @@ pub mod expose;
 pub mod probe;
 pub mod protocol;
 pub mod record;
+pub mod rules;
 pub mod schedule;
 pub mod serve;
 pub mod simulate;

@@ -104,6 +104,20 @@ async fn the_help_of_every_command_is_as_agreed() {
 }
 
 #[tokio::test]
+async fn the_shipped_rules_are_those_of_the_example() {
+    for (file, args) in [
+        ("sloprobe.rules.yml", &[][..]),
+        ("prometheusrule.yml", &["--kubernetes"]),
+        ("openslo.yml", &["--openslo"]),
+    ] {
+        let ended =
+            run(sloprobe(&["rules", "-c", "config/example.toml"]).args(args).current_dir(root())).await;
+        assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""), "{args:?}");
+        hold(&format!("../../deploy/prometheus/{file}"), &ended.stdout);
+    }
+}
+
+#[tokio::test]
 async fn check_shows_what_would_be_sent_and_no_secret() {
     let ended = run(sloprobe(&["check", "--offline", "-c", "sloprobe.toml"])
         .current_dir(folder())

@@ -1,0 +1,167 @@
+//! Rules about targets, whatever was promised of them.
+
+use super::rule::{Alert, Group, Rule, Severity};
+use super::{Options, RUNNING, alert, days, hours, minutes, seconds, share_above};
+use crate::catalogue as cat;
+
+/// A bound of the stall histogram that is written the same way by every version of Prometheus.
+pub(super) const STALL_BOUND: &str = "2.2";
+
+const CERTIFICATE: &str = "sloprobe_certificate_expiry_timestamp_seconds";
+
+pub(super) fn group(options: &Options) -> Group {
+    let rules = vec![
+        down(options),
+        stalls(options),
+        degenerate(options),
+        rate_limited(options),
+        tokens_spent(options),
+        certificate(options, days(14), Severity::Warning),
+        certificate(options, days(3), Severity::Critical),
+    ];
+    Group { name: "sloprobe-target", interval: seconds(30), rules }
+}
+
+/// When something last happened, or when the daemon started if it never did.
+pub(super) fn since(timestamp: &str) -> String {
+    format!(
+        "{timestamp} > 0 or ({timestamp} == 0) + ignoring (target, workload) group_left () process_start_time_seconds"
+    )
+}
+
+/// Every probe fails: at least three of them, for two minutes. Probes that are not sent at all are another matter.
+fn down(options: &Options) -> Rule {
+    let success = options.over("max", &["workload"], &since(cat::LAST_SUCCESS.name));
+    let up = options.over_replicas("max", cat::UP.name);
+    let interval =
+        format!("1 / sum without (workload) (1 / {})", options.over_replicas("max", cat::INTERVAL.name));
+    let least = options.secs(minutes(2));
+    let reason = format!(
+        r#"{{{{ with printf "topk(1, sum by (reason) (increase({}{{target=%q}}[{}])) > 0)" $labels.target | query }}}}, mostly {{{{ . | first | label "reason" }}}}{{{{ end }}}}"#,
+        cat::FAILURES.name,
+        options.span(minutes(15))
+    );
+    alert(Alert {
+        name: "SloprobeTargetDown",
+        expr: format!("time() - {success}\n> clamp_min(3.5 * ({interval}), {least})\nand\n{up} == 0"),
+        hold: minutes(1),
+        keep: None,
+        severity: Severity::Critical,
+        labels: Vec::new(),
+        summary: "{{ $labels.target }} answers no probe.".into(),
+        description: format!(
+            "No probe of {{{{ $labels.target }}}} has succeeded for {{{{ $value | humanizeDuration }}}}; they are sent and fail{reason}."
+        ),
+    })
+}
+
+/// Streams that begin well and then stand still, which TTFT does not show. One that stood still until the probe gave up
+/// is a failure of its own and in no histogram.
+fn stalls(options: &Options) -> Rule {
+    let window = minutes(30);
+    let grown = |counter: String, labels: &[&str]| options.grown(&counter, window, labels);
+    let whole = grown(format!("{}_count", cat::STALL.name), &[]);
+    let smooth = grown(format!("{}_bucket{{le=\"{STALL_BOUND}\"}}", cat::STALL.name), &["le"]);
+    let given_up = grown(format!("{}{{reason=\"timeout_stall\"}}", cat::FAILURES.name), &["reason"]);
+    let stalled = format!("({whole} - {smooth} + {given_up})");
+    alert(Alert {
+        name: "SloprobeStreamStalls",
+        expr: share_above(0.1, &stalled, &format!("({whole} + {given_up})")),
+        hold: minutes(2),
+        keep: Some(minutes(10)),
+        severity: Severity::Warning,
+        labels: Vec::new(),
+        summary: "Streams of {{ $labels.target }} stand still.".into(),
+        description: format!(
+            "{{{{ $value | humanizePercentage }}}} of the {{{{ $labels.workload }}}} streams of {{{{ $labels.target }}}} stood still for over \
+             {STALL_BOUND} s between two tokens (last {}).{RUNNING}",
+            options.span(window)
+        ),
+    })
+}
+
+fn degenerate(options: &Options) -> Rule {
+    let window = minutes(30);
+    let part =
+        options.grown(&format!("{}{{verdict=\"degenerate\"}}", cat::ANSWERS.name), window, &["verdict"]);
+    let whole = options.grown(cat::ANSWERS.name, window, &["verdict"]);
+    alert(Alert {
+        name: "SloprobeAnswersDegenerate",
+        expr: share_above(0.05, &part, &whole),
+        hold: minutes(2),
+        keep: Some(minutes(10)),
+        severity: Severity::Warning,
+        labels: Vec::new(),
+        summary: "{{ $labels.target }} answers nonsense.".into(),
+        description: format!(
+            "{{{{ $value | humanizePercentage }}}} of the {{{{ $labels.workload }}}} answers of {{{{ $labels.target }}}} repeat one token or phrase \
+             over and over, or are unreadable (last {}). The texts are in the log of sloprobe.{RUNNING}",
+            options.span(window)
+        ),
+    })
+}
+
+fn rate_limited(options: &Options) -> Rule {
+    let window = minutes(15);
+    let part = options.grown(
+        &format!("{}{{reason=\"rate_limited\"}}", cat::FAILURES.name),
+        window,
+        &["reason", "workload"],
+    );
+    let whole = options.grown(cat::PROBES.name, window, &["workload"]);
+    alert(Alert {
+        name: "SloprobeRateLimited",
+        expr: share_above(0.1, &part, &whole),
+        hold: minutes(5),
+        keep: None,
+        severity: Severity::Warning,
+        labels: Vec::new(),
+        summary: "{{ $labels.target }} turns probes away.".into(),
+        description: format!(
+            "{{{{ $value | humanizePercentage }}}} of the probes of {{{{ $labels.target }}}} are refused as too many (last {}). Either its \
+             users are refused, too, or the probe's own quota is too small.",
+            options.span(window)
+        ),
+    })
+}
+
+/// The limit on tokens holds probes back: what is not sent is not watched.
+fn tokens_spent(options: &Options) -> Rule {
+    let window = hours(1);
+    let part = options.grown(
+        &format!("{}{{reason=\"budget\"}}", cat::SKIPPED.name),
+        window,
+        &["reason", "workload"],
+    );
+    let sent = options.grown(cat::PROBES.name, window, &["workload"]);
+    alert(Alert {
+        name: "SloprobeTokenBudgetSpent",
+        expr: share_above(0.1, &part, &format!("({sent} + {part})")),
+        hold: minutes(15),
+        keep: None,
+        severity: Severity::Warning,
+        labels: Vec::new(),
+        summary: "The token limit holds back probes of {{ $labels.target }}.".into(),
+        description: format!(
+            "{{{{ $value | humanizePercentage }}}} of the probes of {{{{ $labels.target }}}} are not sent because tokens_per_hour is spent (last \
+             {}): problems will be seen later than `sloprobe check` says.",
+            options.span(window)
+        ),
+    })
+}
+
+fn certificate(options: &Options, left: std::time::Duration, severity: Severity) -> Rule {
+    let earliest = options.over_replicas("min", CERTIFICATE);
+    alert(Alert {
+        name: "SloprobeCertificateExpires",
+        expr: format!("{earliest} - time() < {}", options.secs(left)),
+        hold: minutes(15),
+        keep: None,
+        severity,
+        labels: Vec::new(),
+        summary: "The certificate of {{ $labels.target }} is about to expire.".into(),
+        description: "A certificate in the chain of {{ $labels.target }} ends in {{ $value | humanizeDuration }}; after that every \
+                      client is refused by its own TLS library."
+            .into(),
+    })
+}

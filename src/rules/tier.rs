@@ -1,0 +1,125 @@
+//! How alerts on objectives are tuned: which windows, which thresholds. The rules are written from these numbers, and
+//! `check` simulates by them.
+
+use std::time::Duration;
+
+use super::rule::Severity;
+
+/// One-sided, 1 in 2000: what is claimed of a share of bad events holds with 99.95 % confidence.
+pub const Z: f64 = 3.29;
+
+/// The quick tier alerts when that claim is: at least this many times as bad as the objective allows.
+pub const QUICK_FACTOR: f64 = 2.0;
+
+/// Events that are expected to be bad come in clumps. Nothing alerts before there are more bad ones than
+/// `m + SPREAD·√m + FLOOR`, where `m` is what the objective itself allows in the window. Wilson's bound alone is too
+/// trusting where `m` is far below 1: at 99.9 % it believes in 3 bad of 90, which chance brings about every month.
+pub const SPREAD: f64 = 4.1;
+pub const FLOOR: f64 = 3.5;
+
+/// Fast detection with stated confidence, for workloads probed this often or more rarely.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Quick {
+    /// What the bound is computed over.
+    pub long: Duration,
+    /// It must still go on.
+    pub short: Duration,
+    /// The longest time between two probes for which the window holds enough of them: nine.
+    pub up_to: Duration,
+}
+
+/// The usual pair of windows: so much burnt over the long one, and still burning over the short one.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Burn {
+    /// How many times as fast as would spend the budget exactly.
+    pub factor: f64,
+    pub long: Duration,
+    pub short: Duration,
+    pub hold: Duration,
+    pub severity: Severity,
+}
+
+const fn minutes(minutes: u64) -> Duration {
+    Duration::from_secs(60 * minutes)
+}
+
+const fn hours(hours: u64) -> Duration {
+    minutes(60 * hours)
+}
+
+/// How long the quick tier waits before it alerts.
+pub const QUICK_HOLD: Duration = minutes(1);
+
+/// A workload belongs to the first of these whose `up_to` is not exceeded, or to the last.
+pub const QUICK: [Quick; 4] = [
+    Quick { long: minutes(15), short: minutes(5), up_to: Duration::from_secs(100) },
+    Quick { long: hours(1), short: minutes(20), up_to: Duration::from_secs(400) },
+    Quick { long: hours(6), short: hours(2), up_to: Duration::from_secs(2400) },
+    Quick { long: hours(24), short: hours(8), up_to: Duration::MAX },
+];
+
+pub const BURN: [Burn; 4] = [
+    Burn { factor: 14.4, long: hours(1), short: minutes(5), hold: minutes(2), severity: Severity::Critical },
+    Burn { factor: 6.0, long: hours(6), short: minutes(30), hold: minutes(5), severity: Severity::Critical },
+    Burn { factor: 3.0, long: hours(24), short: hours(2), hold: minutes(15), severity: Severity::Warning },
+    Burn { factor: 1.0, long: hours(72), short: hours(6), hold: hours(1), severity: Severity::Warning },
+];
+
+impl Quick {
+    /// The tier for a workload that is probed this often.
+    pub fn of(interval: Duration) -> &'static Self {
+        QUICK.iter().find(|quick| interval <= quick.up_to).unwrap_or(&QUICK[QUICK.len() - 1])
+    }
+}
+
+impl Burn {
+    /// Whether even an outage could burn a budget this fast.
+    pub fn is_reachable(&self, budget: f64) -> bool {
+        self.factor * budget < 1.0
+    }
+}
+
+/// How many bad events there must be more than, where so many are expected at the objective.
+pub fn noise(expected: f64) -> f64 {
+    expected + SPREAD * expected.sqrt() + FLOOR
+}
+
+/// The least share of bad events that is believed, after so many bad ones of so many (Wilson's lower bound).
+pub fn least_share(bad: f64, events: f64) -> f64 {
+    let square = Z * Z;
+    let spread = (bad * (1.0 - bad / events)).max(0.0) + square / 4.0;
+    (bad + square / 2.0 - Z * spread.sqrt()) / (events + square)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_bound_is_wilsons() {
+        // Written the other way, as the centre less the half width of the interval.
+        let (p, n, square) = (0.1_f64, 100.0, Z * Z);
+        let half = Z * (p * (1.0 - p) / n + square / (4.0 * n * n)).sqrt();
+        let wanted = (p + square / (2.0 * n) - half) / (1.0 + square / n);
+        assert!((least_share(10.0, 100.0) - wanted).abs() < 1e-12 && (wanted - 0.0375).abs() < 1e-4);
+        assert!(least_share(0.0, 50.0).abs() < 1e-12);
+        assert!((least_share(90.0, 90.0) - 90.0 / (90.0 + Z * Z)).abs() < 1e-12);
+    }
+
+    #[test]
+    fn rare_probes_get_longer_windows() {
+        let long = |seconds| Quick::of(Duration::from_secs(seconds)).long;
+        assert_eq!(
+            [10, 100, 101, 3000, 86400].map(long),
+            [0.25, 0.25, 1.0, 24.0, 24.0].map(|h| hours(1).mul_f64(h))
+        );
+        for quick in QUICK.iter().take(3) {
+            assert_eq!(quick.long.as_secs() / quick.up_to.as_secs(), 9);
+        }
+    }
+
+    #[test]
+    fn a_tier_that_no_outage_can_reach_is_known() {
+        assert!(BURN[0].is_reachable(0.05) && !BURN[0].is_reachable(0.1) && BURN[1].is_reachable(0.1));
+    }
+}
