@@ -1,5 +1,6 @@
 //! Sends one prompt and returns one [`Report`]; a failed probe is a value, never an error.
 
+mod certificate;
 #[cfg(test)]
 mod corpus;
 mod count;
@@ -77,7 +78,7 @@ pub async fn run(transport: &Transport, job: Job) -> Report {
         let due = job.due + (again - first);
         let attempt = attempt(transport, &job, request, due).await;
         if attempt.refused.is_empty() {
-            return report(job, attempt);
+            return report(transport, job, attempt);
         }
         allowed = allowed.without(attempt.refused);
         let fault = attempt.fault.map(|fault| fault.made_quotable(|detail| job.target.redact(detail)));
@@ -137,7 +138,7 @@ async fn attempt(transport: &Transport, job: &Job, request: Request, due: Instan
     Attempt { wall, reading, fault: outcome.err(), retry_after, refused }
 }
 
-fn report(job: Job, attempt: Attempt) -> Report {
+fn report(transport: &Transport, job: Job, attempt: Attempt) -> Report {
     let Attempt { wall, reading, fault, retry_after, .. } = attempt;
     let Read { timeline, tokens, times, fingerprint, answer } = reading.finish();
     let sample = Sample::derive(&timeline, &tokens);
@@ -159,6 +160,7 @@ fn report(job: Job, attempt: Attempt) -> Report {
         fault,
         suspect: false,
         retry_after,
+        certificate_expiry: transport.knowledge().certificate_expiry(),
     }
 }
 

@@ -64,5 +64,6 @@ pub(crate) fn report(target: &Arc<Target>, sample: Sample, fault: Option<Fault>)
         fault,
         suspect: false,
         retry_after: None,
+        certificate_expiry: None,
     }
 }

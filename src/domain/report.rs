@@ -35,6 +35,9 @@ pub struct Report {
     pub suspect: bool,
     /// How long the server asked us to stay away.
     pub retry_after: Option<Duration>,
+    /// When the certificates end that the target presented last, trusted or not: the earliest of the chain. An
+    /// earlier handshake than this probe's may have shown them.
+    pub certificate_expiry: Option<SystemTime>,
 }
 
 /// Whether the answer was any good: apart from whether it came.

@@ -125,6 +125,11 @@ impl Target {
         self.url.port_or_known_default().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
     }
 
+    /// Whether it is reached over TLS.
+    pub fn is_secure(&self) -> bool {
+        self.url.scheme() == "https"
+    }
+
     pub fn total_weight(&self) -> u32 {
         self.mix.iter().map(|share| share.weight).sum()
     }

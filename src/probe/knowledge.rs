@@ -1,6 +1,7 @@
 //! What has been learned about one target while probing it.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
 
 use crate::domain::{Api, Engine, Field, Fields, Identity, Target, Workload};
 
@@ -15,6 +16,8 @@ struct State {
     refused: Fields,
     /// It has been told that answers of an exact length cannot be had.
     told_inexact: bool,
+    /// The earliest end in the chain of certificates that was seen last.
+    certificate_expiry: Option<SystemTime>,
 }
 
 impl Knowledge {
@@ -25,6 +28,7 @@ impl Knowledge {
             identity: Identity::of(target.engine),
             refused: Fields::NONE,
             told_inexact: false,
+            certificate_expiry: None,
         }))
     }
 
@@ -80,6 +84,16 @@ impl Knowledge {
     /// Whether it is still to be told that answers of an exact length cannot be had.
     pub(super) fn tell_inexact(&self) -> bool {
         !std::mem::replace(&mut self.state().told_inexact, true)
+    }
+
+    /// A handshake showed a chain that is good until then. It need not be a probe's: asking what a target runs
+    /// begins with a new handshake, and so shows a renewed certificate while the probes resume sessions.
+    pub(super) fn saw_certificate(&self, expiry: SystemTime) {
+        self.state().certificate_expiry = Some(expiry);
+    }
+
+    pub(super) fn certificate_expiry(&self) -> Option<SystemTime> {
+        self.state().certificate_expiry
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

@@ -7,7 +7,10 @@ use rustls::client::{Tls12ClientSessionValue, Tls13ClientSessionValue};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, NamedGroup, RootCertStore};
 
+use super::certificate::CertificateWatch;
+use super::knowledge::Knowledge;
 use super::phases::Phases;
+use crate::domain::Target;
 
 /// Sessions kept for resumption; a lane talks to one server.
 const SESSIONS: usize = 4;
@@ -23,12 +26,23 @@ impl Trust {
     }
 }
 
-pub(super) fn client_config(secure: bool, trust: &Trust, phases: &Arc<Phases>) -> ClientConfig {
-    let mut config = ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()))
+pub(super) fn client_config(
+    target: &Target,
+    trust: &Trust,
+    phases: &Arc<Phases>,
+    knowledge: &Arc<Knowledge>,
+) -> ClientConfig {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let roots = trust.roots(target.is_secure());
+    let watch = CertificateWatch::new(target, &roots, &provider, knowledge);
+    let builder = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
-        .expect("ring supports the default versions of TLS")
-        .with_root_certificates(trust.roots(secure))
-        .with_no_client_auth();
+        .expect("ring supports the default versions of TLS");
+    let builder = match watch {
+        Some(watch) => builder.dangerous().with_custom_certificate_verifier(Arc::new(watch)),
+        None => builder.with_root_certificates(roots),
+    };
+    let mut config = builder.with_no_client_auth();
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     config.resumption = Resumption::store(Arc::new(HandshakeWatch {
         phases: Arc::clone(phases),

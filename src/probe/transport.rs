@@ -85,7 +85,7 @@ impl Transport {
     fn with(target: &Arc<Target>, trust: &Trust, knowledge: Arc<Knowledge>) -> Result<Self, Unusable> {
         let unusable = |reason: String| Unusable { target: Arc::clone(&target.name), reason };
         let headers = headers(target).map_err(unusable)?;
-        let first = Lane::new(target, trust).map_err(|e| unusable(e.to_string()))?;
+        let first = Lane::new(target, trust, &knowledge).map_err(|e| unusable(e.to_string()))?;
         let (target, trust, idle) = (Arc::clone(target), trust.clone(), Mutex::new(vec![first]));
         Ok(Self { target, trust, headers, idle, knowledge })
     }
@@ -109,7 +109,7 @@ impl Transport {
 
     /// A lane that no probe has used or will use, unless it is returned.
     pub(super) fn new_lane(&self) -> Result<Lane, Broken> {
-        Lane::new(&self.target, &self.trust).map_err(Broken::from)
+        Lane::new(&self.target, &self.trust, &self.knowledge).map_err(Broken::from)
     }
 
     /// Keeps a lane whose last answer was read to its end.
@@ -145,9 +145,9 @@ impl Transport {
 }
 
 impl Lane {
-    fn new(target: &Target, trust: &Trust) -> Result<Self, reqwest::Error> {
+    fn new(target: &Target, trust: &Trust, knowledge: &Arc<Knowledge>) -> Result<Self, reqwest::Error> {
         let phases = Arc::new(Phases::default());
-        let secure = target.url.scheme() == "https";
+        let secure = target.is_secure();
         let mut builder = reqwest::Client::builder()
             .user_agent(concat!("sloprobe/", env!("CARGO_PKG_VERSION")))
             .redirect(reqwest::redirect::Policy::none())
@@ -157,7 +157,7 @@ impl Lane {
             .pool_max_idle_per_host(usize::from(target.connection == Connection::Reuse))
             .dns_resolver(StampedResolver(Arc::clone(&phases)))
             .connector_layer(StampedConnect { phases: Arc::clone(&phases), secure })
-            .tls_backend_preconfigured(tls::client_config(secure, trust, &phases));
+            .tls_backend_preconfigured(tls::client_config(target, trust, &phases, knowledge));
         if is_loopback(&target.url) {
             builder = builder.no_proxy();
         }
