@@ -38,6 +38,9 @@ pub enum Scope {
     Slo,
     /// `target`
     Target,
+    /// The same, of targets over https. A series comes with the first handshake: no value before it would be
+    /// true, and a 0 would be a certificate that ended in 1970.
+    Secure,
     /// The daemon itself: no label.
     Daemon,
 }
@@ -220,6 +223,12 @@ pub const TARGET_INFO: Family = labelled(
     ),
     Label::Info,
 );
+pub const CERTIFICATE_EXPIRY: Family = family(
+    "sloprobe_certificate_expiry_timestamp_seconds",
+    Gauge,
+    Scope::Secure,
+    "When the certificates that an https target presented last, trusted or not, end: the earliest of the chain. No series before the first handshake.",
+);
 pub const LAG: Family = family(
     "sloprobe_lag_seconds",
     Histogram(buckets::LAG),
@@ -250,7 +259,7 @@ pub const BUILD_INFO: Family = labelled(
 );
 
 /// In the order of the documentation.
-pub const ALL: [&Family; 33] = [
+pub const ALL: [&Family; 34] = [
     &PROBES,
     &FAILURES,
     &ANSWERS,
@@ -279,6 +288,7 @@ pub const ALL: [&Family; 33] = [
     &SLO_BUDGET,
     &SLO_WINDOW,
     &TARGET_INFO,
+    &CERTIFICATE_EXPIRY,
     &LAG,
     &LOOP_LAG,
     &RELOAD_OK,
@@ -292,7 +302,7 @@ impl Family {
         let scope: &[&str] = match self.scope {
             Scope::Workload | Scope::Rag => &["target", "workload"],
             Scope::Slo => &["target", "workload", "slo"],
-            Scope::Target => &["target"],
+            Scope::Target | Scope::Secure => &["target"],
             Scope::Daemon => &[],
         };
         scope.iter().copied().chain(self.label.and_then(Label::name)).collect()
@@ -308,6 +318,7 @@ impl Family {
                 pairs.map(|(slo, target)| covered(slo.as_ref(), target.as_ref())).sum()
             }
             Scope::Target => targets.len(),
+            Scope::Secure => targets.iter().filter(|target| target.as_ref().is_secure()).count(),
             Scope::Daemon => 1,
         };
         let each = match self.kind {

@@ -42,7 +42,7 @@ pub struct Running {
 }
 
 impl Recorder {
-    /// Creates every series of these targets and objectives at 0.
+    /// Creates every series of these targets and objectives at 0, but those that come later by their scope.
     pub fn new(targets: &[Arc<Target>], slos: &[Arc<Slo>]) -> Result<Self, Error> {
         let metrics = Metrics::new(targets, slos)?;
         metrics.reloaded(clock::wall_now());
@@ -108,6 +108,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::SystemTime;
+
     use super::*;
     use crate::domain::sample::Itl;
     use crate::domain::{Engine, Failure, Goal, Measure, Sample, Tokens, fixture};
@@ -217,6 +219,24 @@ mod tests {
         }
         assert!(close(of("error_budget_ratio", "w", "up"), 0.01));
         assert!(close(of("window_seconds", "w", "up"), 2_592_000.0));
+    }
+
+    #[test]
+    fn the_end_of_a_certificate_has_a_series_once_it_is_known() {
+        const SERIES: &str = r#"sloprobe_certificate_expiry_timestamp_seconds{target="t"}"#;
+        let target = fixture::target("t", &["w"]);
+        let recorder = Recorder::new(std::slice::from_ref(&target), &[]).unwrap();
+        let text = || prometheus::TextEncoder::new().encode_to_string(&recorder.registry().gather()).unwrap();
+        let mut report = fixture::report(&target, sample(), None);
+        recorder.record(&report);
+        assert!(!text().contains("certificate"), "{}", text());
+        report.certificate_expiry = Some(SystemTime::UNIX_EPOCH + Duration::from_secs(1_900_000_000));
+        report.fault = Some(Failure::Tls.because("expired"));
+        recorder.record(&report);
+        assert!(close(value(&recorder, SERIES), 1.9e9));
+        report.certificate_expiry = None;
+        recorder.record(&report);
+        assert!(close(value(&recorder, SERIES), 1.9e9));
     }
 
     #[test]

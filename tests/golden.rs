@@ -10,7 +10,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use common::{root, run, sloprobe};
-use sloprobe::catalogue;
+use sloprobe::catalogue::{self, Scope};
 use sloprobe::config::{self, Outside, Plan};
 use sloprobe::expose;
 use sloprobe::record::Recorder;
@@ -209,8 +209,12 @@ fn a_fresh_exposition_has_as_many_series_as_check_announces() {
     let plan = plan();
     let exposition = fresh_exposition(&plan);
     let exposed = exposition.lines().filter(|line| !line.starts_with('#')).count();
-    let announced: usize = catalogue::ALL.iter().map(|family| family.series(&plan.targets, &plan.slos)).sum();
-    assert_eq!(exposed, announced);
+    let announced = |later: bool| -> usize {
+        let families = catalogue::ALL.iter().filter(|family| (family.scope == Scope::Secure) == later);
+        families.map(|family| family.series(&plan.targets, &plan.slos)).sum()
+    };
+    assert_eq!(exposed, announced(false));
+    assert_eq!(announced(true), 1, "one of the targets is reached over https");
 }
 
 #[test]

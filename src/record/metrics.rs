@@ -44,6 +44,7 @@ pub(super) struct Metrics {
     interval: GaugeVec,
     objectives: Objectives,
     info: TargetInfo,
+    certificate_expiry: GaugeVec,
     lag: Histogram,
     loop_lag: Histogram,
     reload_ok: Gauge,
@@ -81,6 +82,7 @@ impl Metrics {
             interval: gauge(r, &cat::INTERVAL, &places)?,
             objectives: Objectives::new(r, &places, targets, slos)?,
             info: register(r, TargetInfo::new(options(&cat::TARGET_INFO), targets)?)?,
+            certificate_expiry: gauge(r, &cat::CERTIFICATE_EXPIRY, &places)?,
             lag: histogram(r, &cat::LAG, &places)?.with_label_values::<&str>(&[]),
             loop_lag: histogram(r, &cat::LOOP_LAG, &places)?.with_label_values::<&str>(&[]),
             reload_ok: gauge(r, &cat::RELOAD_OK, &places)?.with_label_values::<&str>(&[]),
@@ -135,6 +137,9 @@ impl Metrics {
         }
         if let Some(fingerprint) = &report.fingerprint {
             self.info.fingerprinted(&report.target, fingerprint);
+        }
+        if let Some(expiry) = report.certificate_expiry {
+            self.certificate_expiry.with_label_values(&[target]).set(unix_seconds(expiry));
         }
         self.record_phases(report);
         self.record_tokens(report);
@@ -257,7 +262,7 @@ fn observe_phases(histogram: &HistogramVec, report: &Report, phases: [(&str, Opt
     }
 }
 
-/// The label values of every series that can exist, and what histograms are asked to show.
+/// The label values of every series that exists from the start, and what histograms are asked to show.
 pub(super) struct Places {
     workloads: Vec<Vec<String>>,
     /// Those of them that plant facts.
@@ -294,6 +299,7 @@ impl Places {
             Scope::Rag => self.rag.clone(),
             Scope::Slo => self.slos.clone(),
             Scope::Target => self.targets.clone(),
+            Scope::Secure => Vec::new(),
             Scope::Daemon => vec![Vec::new()],
         };
         let Some(label) = family.label else { return scope };

@@ -7,8 +7,6 @@ use crate::catalogue as cat;
 /// A bound of the stall histogram that is written the same way by every version of Prometheus.
 pub(super) const STALL_BOUND: &str = "2.2";
 
-const CERTIFICATE: &str = "sloprobe_certificate_expiry_timestamp_seconds";
-
 pub(super) fn group(options: &Options) -> Group {
     let rules = vec![
         down(options),
@@ -151,7 +149,7 @@ fn tokens_spent(options: &Options) -> Rule {
 }
 
 fn certificate(options: &Options, left: std::time::Duration, severity: Severity) -> Rule {
-    let earliest = options.over_replicas("min", CERTIFICATE);
+    let earliest = options.over_replicas("min", cat::CERTIFICATE_EXPIRY.name);
     alert(Alert {
         name: "SloprobeCertificateExpires",
         expr: format!("{earliest} - time() < {}", options.secs(left)),
