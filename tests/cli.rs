@@ -156,6 +156,7 @@ fn line_of_contract(stdout: &str) -> Value {
         "latency_seconds",
         "lag_seconds",
         "connection",
+        "certificate_expiry",
         "tokens",
         "verdict",
         "answer",

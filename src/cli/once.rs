@@ -15,11 +15,11 @@ use super::endpoint::EndpointArgs;
 use super::{ConfigArgs, FAILED, MISUSED, output};
 use crate::config::Plan;
 use crate::daemon::{self, Memory};
-use crate::domain::{Identity, Report, Target};
+use crate::domain::{Identity, Report, Target, clock};
 use crate::probe::{self, Job, Transport, Trust};
 use crate::schedule::pulse::Pulse;
 use crate::workload::Posed;
-use show::{as_json, as_sentences, as_table, doubt};
+use show::{as_json, as_sentences, as_table, doubt, ending};
 
 /// Starts lie this far apart: a hundred probes that start in the same instant would measure each other's
 /// start. They are under way together all the same.
@@ -81,7 +81,8 @@ pub(super) async fn run(args: OnceArgs) -> Result<ExitCode> {
         reports.iter().map(as_json).collect()
     } else {
         let doubt = doubt(&reports, pulse.worst(Instant::now()));
-        [as_table(&reports), doubt, as_sentences(&identities)].concat()
+        let ending = ending(&reports, clock::wall_now());
+        [as_table(&reports), ending, doubt, as_sentences(&identities)].concat()
     };
     output::print(&(lines.join("\n") + "\n"));
     let failed = reports.iter().any(|report| !report.succeeded());

@@ -1,13 +1,17 @@
 //! What `sloprobe once` prints.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
+use humantime::format_rfc3339_seconds;
 use serde_json::json;
 
 use crate::cli::table::{Table, time};
 use crate::domain::{Identity, Report, TokenSource, Verdict};
 use crate::record::recent::Quantiles;
+
+/// Certificates that end within this are to be renewed; those who renew by themselves do it earlier.
+const RENEW_WITHIN: Duration = Duration::from_secs(14 * 24 * 3600);
 
 pub(super) fn as_table(reports: &[Report]) -> Vec<String> {
     let mut table = Table::new(
@@ -102,6 +106,23 @@ pub(super) fn doubt(reports: &[Report], worst: Duration) -> Vec<String> {
     )]
 }
 
+/// Targets whose certificates end soon or have ended, each once.
+pub(super) fn ending(reports: &[Report], now: SystemTime) -> Vec<String> {
+    let mut lines = Vec::new();
+    for report in reports {
+        let Some(expiry) = report.certificate_expiry.filter(|&expiry| expiry < now + RENEW_WITHIN) else {
+            continue;
+        };
+        let ends = if expiry < now { "ended" } else { "ends" };
+        let (target, expiry) = (&report.target.name, format_rfc3339_seconds(expiry));
+        let line = format!("\n{target}: a certificate that it presents {ends} at {expiry}");
+        if !lines.contains(&line) {
+            lines.push(line);
+        }
+    }
+    lines
+}
+
 pub(super) fn as_sentences(identities: &[(Arc<str>, Identity)]) -> Vec<String> {
     let known = identities.iter().filter(|(_, identity)| identity.is_known());
     let mut lines: Vec<_> = known.map(|(target, identity)| format!("{target} runs {identity}")).collect();
@@ -136,6 +157,7 @@ pub(super) fn as_json(report: &Report) -> String {
             "tls": seconds(sample.tls),
             "wait": seconds(sample.wait),
         },
+        "certificate_expiry": report.certificate_expiry.map(|at| format_rfc3339_seconds(at).to_string()),
         "tokens": {
             "prompt": report.tokens.prompt,
             "cached": report.tokens.cached,
@@ -174,6 +196,28 @@ mod tests {
         );
         reports[1].suspect = true;
         assert!(doubt(&reports, late)[0].starts_with("\nall probes: measured"));
+    }
+
+    #[test]
+    fn a_target_whose_certificate_ends_within_two_weeks_is_named_once() {
+        let mut reports = ["a", "a", "b"]
+            .map(|name| fixture::report(&fixture::target(name, &["w"]), Sample::default(), None));
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_900_000_000);
+        assert_eq!(ending(&reports, now), Vec::<String>::new());
+        for report in &mut reports {
+            report.certificate_expiry = Some(now + RENEW_WITHIN);
+        }
+        assert_eq!(ending(&reports, now), Vec::<String>::new());
+        reports[0].certificate_expiry = Some(now + RENEW_WITHIN - Duration::from_secs(1));
+        reports[1].certificate_expiry = reports[0].certificate_expiry;
+        reports[2].certificate_expiry = Some(now - Duration::from_secs(1));
+        assert_eq!(
+            ending(&reports, now),
+            [
+                "\na: a certificate that it presents ends at 2030-03-31T17:46:39Z",
+                "\nb: a certificate that it presents ended at 2030-03-17T17:46:39Z"
+            ]
+        );
     }
 
     #[test]
