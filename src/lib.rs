@@ -18,6 +18,7 @@
 //! | [`record`] | one report becomes metrics, recent samples and a log line |
 //! | [`catalogue`] | every metric, declared once |
 //! | [`expose`] | the metrics as text |
+//! | [`forecast`] | how soon those rules will alert, and how often for nothing: simulated |
 //! | [`rules`] | alert rules, written from the objectives and the catalogue |
 //! | [`config`] | a file becomes a plan, or every problem found in it |
 //! | [`simulate`] | the simulated engine: demo, fire drills, tests |
@@ -49,6 +50,7 @@ pub mod config;
 pub mod daemon;
 pub mod domain;
 pub mod expose;
+pub mod forecast;
 pub mod probe;
 pub mod protocol;
 pub mod record;

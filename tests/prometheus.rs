@@ -167,7 +167,7 @@ async fn a_real_prometheus_stores_every_family_and_answers_questions() {
 
     prometheus.expect("up{job=\"sloprobe\"}", 1.0, 1.0).await;
     let (present, absent): (Vec<_>, Vec<_>) =
-        catalogue::ALL.into_iter().partition(|family| family.series(&plan.targets) > 0);
+        catalogue::ALL.into_iter().partition(|family| family.series(&plan.targets, &plan.slos) > 0);
     for family in present {
         prometheus.expect_family(family, &plan).await;
     }

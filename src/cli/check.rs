@@ -1,5 +1,7 @@
 //! `sloprobe check`: is the configuration sound, and what will it send?
 
+mod objectives;
+
 use std::process::ExitCode;
 
 use clap::Args;
@@ -11,7 +13,7 @@ use crate::config::Plan;
 use crate::domain::{Share, Target};
 use crate::protocol::Dialect;
 
-/// Check the configuration and show what it will send: addresses, probes, tokens and cost, series
+/// Check the configuration and show what it will do: addresses, probes, cost, series, and how soon objectives alert
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -21,7 +23,7 @@ Examples:
 
 Every problem of the file is reported at once, with its line and what to write instead; exit code 2. The targets are
 asked how long their context is (by GET requests that change nothing), and prompts that would not fit are a problem,
-too. No probe is sent.")]
+too. No probe is sent. Objectives are judged by simulation: when alerts would come, and how many for nothing.")]
 pub(super) struct CheckArgs {
     #[command(flatten)]
     config: ConfigArgs,
@@ -58,6 +60,8 @@ fn describe(plan: &Plan) -> String {
     lines.extend(load_table(plan).lines());
     lines.push(String::new());
     lines.extend(cost_table(plan).lines());
+    lines.push(String::new());
+    lines.extend(objectives::describe(plan));
     lines.push(String::new());
     let series: usize = catalogue::ALL.iter().map(|family| family.series(&plan.targets, &plan.slos)).sum();
     lines.push(format!("Prometheus will store {series} series from http://{}/metrics.", plan.listen));

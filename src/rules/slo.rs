@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use super::rule::{Alert, Group, Rule, Severity, Span};
-use super::tier::{BURN, Burn, FLOOR, QUICK, QUICK_FACTOR, QUICK_HOLD, Quick, SPREAD, Z};
+use super::tier::{BURN, Burn, FLOOR, KEEP, QUICK, QUICK_FACTOR, QUICK_HOLD, Quick, SPREAD, Z};
 use super::{Options, RUNNING, Watched, alert, any_of, hours, minutes, quoted, record, seconds};
 use crate::catalogue as cat;
 use crate::domain::{Goal, Slo};
@@ -148,7 +148,7 @@ fn quick_rules(watched: Watched<'_>, options: &Options, tiers: &Tiers, quick: &Q
         name: "SloprobeFastDegradation",
         expr,
         hold: QUICK_HOLD,
-        keep: Some(minutes(10)),
+        keep: Some(KEEP),
         severity: Severity::Critical,
         labels: vec![("window", Span(long).to_string())],
         summary: "{{ $labels.target }} misses objective {{ $labels.slo }} by far.".into(),
@@ -191,7 +191,7 @@ fn burn_rule(watched: Watched<'_>, options: &Options, burn: &Burn) -> Rule {
         name: "SloprobeErrorBudgetBurn",
         expr,
         hold: burn.hold,
-        keep: Some(minutes(10)),
+        keep: Some(KEEP),
         severity: burn.severity,
         labels: vec![("long", Span(long).to_string()), ("short", Span(short).to_string())],
         summary: format!(

@@ -50,6 +50,9 @@ const fn hours(hours: u64) -> Duration {
 /// How long the quick tier waits before it alerts.
 pub const QUICK_HOLD: Duration = minutes(1);
 
+/// How long both kinds of alert go on firing after the condition ended.
+pub const KEEP: Duration = minutes(10);
+
 /// A workload belongs to the first of these whose `up_to` is not exceeded, or to the last.
 pub const QUICK: [Quick; 4] = [
     Quick { long: minutes(15), short: minutes(5), up_to: Duration::from_secs(100) },
