@@ -20,7 +20,7 @@ const PATIENCE: Duration = Duration::from_secs(4 * 24 * 3600);
 const WARM_UP: Duration = Duration::from_secs(3 * 24 * 3600);
 
 const MONTH: Duration = Duration::from_secs(30 * 24 * 3600);
-const MOST_MONTHS: u32 = 36;
+const MOST_MONTHS: u32 = 12;
 /// A workload that is probed fifty times a second is simulated for a shorter time, not for minutes.
 const MOST_EVENTS: f64 = 2e7;
 

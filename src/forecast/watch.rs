@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use crate::rules::rule::Severity;
-use crate::rules::tier::{self, BURN, Burn, KEEP, QUICK_FACTOR, QUICK_HOLD, Quick};
+use crate::rules::tier::{self, BURN, Burn, KEEP, QUICK, QUICK_FACTOR, QUICK_HOLD, Quick};
 
 /// One scrape.
 pub const STEP: Duration = Duration::from_secs(15);
@@ -67,7 +67,8 @@ impl Watch {
     /// For an objective that leaves this share of events to be bad, of a workload that is probed this often.
     pub fn new(budget: f64, interval: Duration) -> Self {
         let burn = BURN.iter().filter(|burn| burn.is_reachable(budget)).map(Kind::Burn);
-        let kinds = [Kind::Quick(Quick::of(interval))].into_iter().chain(burn);
+        let quick = QUICK.iter().filter(|quick| quick.is_for(interval)).map(Kind::Quick);
+        let kinds = quick.chain(burn);
         let tiers: Vec<_> = kinds.map(Tier::new).collect();
         let longest = tiers.iter().map(|tier| steps(tier.kind.windows()[0])).max().unwrap_or(1);
         Self { budget, counts: Counts { ring: vec![[0; 2]; longest as usize], at: 0 }, tiers, steps: 0 }
@@ -88,15 +89,6 @@ impl Watch {
     /// Alerts that fire now.
     pub fn firing(&self) -> impl Iterator<Item = &Tier> {
         self.tiers.iter().filter(|tier| tier.is_firing())
-    }
-
-    pub fn tiers(&self) -> &[Tier] {
-        &self.tiers
-    }
-
-    /// Events, and the bad ones among them, that the quick tier looks at.
-    pub fn recent(&self) -> [f64; 2] {
-        self.counts.increase(self.tiers[0].kind.windows()[0])
     }
 }
 

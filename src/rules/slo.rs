@@ -27,9 +27,10 @@ pub(super) fn groups(watched: Watched<'_>, options: &Options) -> Vec<Group> {
     {
         let own = tiers.part(is_slow);
         let mut rules = if is_slow { Vec::new() } else { vec![budget(options)] };
-        rules.extend(own.windows(is_slow).into_iter().flat_map(|window| counts(options, window)));
+        let windows = tiers.windows().into_iter().filter(|window| (*window > QUICKLY) == is_slow);
+        rules.extend(windows.flat_map(|window| counts(options, window)));
         rules.extend(own.longs().into_iter().map(noise));
-        rules.extend(own.quick.iter().flat_map(|quick| quick_rules(watched, options, &tiers, quick)));
+        rules.extend(own.quick.iter().flat_map(|quick| quick_rules(watched, options, quick)));
         rules.extend(own.burn.iter().map(|burn| burn_rule(watched, options, burn)));
         if rules.len() > usize::from(!is_slow) {
             groups.push(Group { name, interval, rules });
@@ -50,12 +51,12 @@ impl Tiers {
         let places = watched.targets.iter().flat_map(|t| t.mix.iter().map(move |share| (t, share)));
         let covered = places
             .filter(|(t, share)| watched.slos.iter().any(|slo| slo.covers(t, &share.workload)))
-            .map(|(t, share)| Quick::of(t.interval_of(share)));
-        let covered: Vec<_> = covered.collect();
+            .map(|(t, share)| t.interval_of(share));
+        let rarest = covered.max().unwrap_or_default();
         let is_reachable =
             |burn: &&Burn| watched.slos.iter().any(|slo| burn.is_reachable(slo.objective.budget()));
         Self {
-            quick: QUICK.iter().filter(|quick| covered.contains(quick)).collect(),
+            quick: QUICK.iter().filter(|quick| quick.is_for(rarest)).collect(),
             burn: BURN.iter().filter(is_reachable).collect(),
         }
     }
@@ -71,12 +72,11 @@ impl Tiers {
         self.quick.iter().map(|quick| quick.long).chain(self.burn.iter().map(|burn| burn.long)).collect()
     }
 
-    /// Everything that is counted over; the quick group counts an hour in any case, for the budget.
-    fn windows(&self, is_slow: bool) -> BTreeSet<Duration> {
+    /// Everything that is counted over; the hour in any case, for the budget.
+    fn windows(&self) -> BTreeSet<Duration> {
         let shorts =
             self.quick.iter().map(|quick| quick.short).chain(self.burn.iter().map(|burn| burn.short));
-        let hour = (!is_slow).then_some(hours(1));
-        self.longs().into_iter().chain(shorts).chain(hour).collect()
+        self.longs().into_iter().chain(shorts).chain([hours(1)]).collect()
     }
 }
 
@@ -119,7 +119,7 @@ fn noise(window: Duration) -> Rule {
     record(noise_name(window), expr)
 }
 
-fn quick_rules(watched: Watched<'_>, options: &Options, tiers: &Tiers, quick: &Quick) -> [Rule; 2] {
+fn quick_rules(watched: Watched<'_>, options: &Options, quick: &Quick) -> [Rule; 2] {
     let (long, short) = (quick.long, quick.short);
     let (bad, events, square) = (bad(long), events(long), Z * Z);
     let wilson = format!(
@@ -129,18 +129,15 @@ fn quick_rules(watched: Watched<'_>, options: &Options, tiers: &Tiers, quick: &Q
         square
     );
     let limit = format!("{QUICK_FACTOR} * {BUDGET}");
-    let mut expr = format!(
+    let expr = format!(
         "{} > {limit}\nand\n{} > {limit}\nand\n{bad} > {}",
         lower(long),
         ratio(short),
         noise_name(long)
     );
-    for condition in paces(options, tiers, quick) {
-        let _ = write!(expr, "\nand ignoring (slo)\n{condition}");
-    }
     let description = format!(
         "At least {{{{ $value | humanizePercentage }}}} of the {{{{ $labels.workload }}}} probes to {{{{ $labels.target }}}} miss \
-         objective {{{{ $labels.slo }}}} (99.95 % confidence, last {}).{}{RUNNING}",
+         objective {{{{ $labels.slo }}}} (99.7 % confidence, last {}).{}{RUNNING}",
         options.span(long),
         promises(watched.slos)
     );
@@ -157,18 +154,6 @@ fn quick_rules(watched: Watched<'_>, options: &Options, tiers: &Tiers, quick: &Q
     [record(lower(long), wilson), alert(alerts)]
 }
 
-/// Which workloads a tier is for, by how often they are probed. Whatever is probed more often than the quickest tier of
-/// this file asks for, or more rarely than the slowest, is theirs.
-fn paces(options: &Options, tiers: &Tiers, quick: &Quick) -> Vec<String> {
-    let interval = options.over_replicas("max", cat::INTERVAL.name);
-    let at = tiers.quick.iter().position(|own| *own == quick).unwrap_or_default();
-    let above =
-        at.checked_sub(1).map(|before| format!("{interval} > {}", options.secs(tiers.quick[before].up_to)));
-    let is_last = at + 1 == tiers.quick.len();
-    let up_to = (!is_last).then(|| format!("{interval} <= {}", options.secs(quick.up_to)));
-    above.into_iter().chain(up_to).collect()
-}
-
 fn burn_rule(watched: Watched<'_>, options: &Options, burn: &Burn) -> Rule {
     let limit = format!("{} * {BUDGET}", burn.factor);
     let (long, short) = (burn.long, burn.short);
@@ -181,7 +166,7 @@ fn burn_rule(watched: Watched<'_>, options: &Options, burn: &Burn) -> Rule {
     );
     let description = format!(
         "{{{{ $value | humanizePercentage }}}} of the {{{{ $labels.workload }}}} probes to {{{{ $labels.target }}}} missed objective \
-         {{{{ $labels.slo }}}} over the last {}, more than {} times what it allows, and the last {} were no better.{}{RUNNING}",
+         {{{{ $labels.slo }}}} over the last {}, more than {} times what it allows, and so of those of the last {}.{}{RUNNING}",
         options.span(long),
         burn.factor,
         options.span(short),
@@ -195,7 +180,7 @@ fn burn_rule(watched: Watched<'_>, options: &Options, burn: &Burn) -> Rule {
         severity: burn.severity,
         labels: vec![("long", Span(long).to_string()), ("short", Span(short).to_string())],
         summary: format!(
-            "{{{{ $labels.target }}}} spends the error budget of {{{{ $labels.slo }}}} over {} times too fast.",
+            "{{{{ $labels.target }}}} spends the error budget of {{{{ $labels.slo }}}} at over {} times the pace that it lasts.",
             burn.factor
         ),
         description,

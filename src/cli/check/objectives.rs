@@ -10,7 +10,7 @@ use crate::config::Plan;
 use crate::domain::{Slo, Target, Workload};
 use crate::forecast::{FalseAlarms, Found, Scene};
 use crate::rules::rule::{Severity, Span};
-use crate::rules::tier::{self, BURN, Quick};
+use crate::rules::tier::{self, BURN};
 
 /// What becomes bad, and what the column is called.
 const SHARES: [(f64, &str); 4] = [(1.0, "OUTAGE"), (0.5, "50 % BAD"), (0.2, "20 % BAD"), (0.1, "10 % BAD")];
@@ -252,10 +252,8 @@ impl Row<'_> {
         let rate = forecast.false_alarms.per_month();
         (rate > TOO_OFTEN).then(|| {
             format!(
-                "Warning: {}: {rate:.1} false alarms a month are to be expected where it is just met. Aim lower, or probe more often: {} hold {:.0} probes.",
+                "Warning: {}: {rate:.1} false alarms a month are to be expected where it is just met. Promise less, or probe more often.",
                 self.place(),
-                Span(Quick::of(self.scene.interval).long),
-                self.events(Quick::of(self.scene.interval).long),
             )
         })
     }
