@@ -90,6 +90,11 @@ impl Recorder {
         self.metrics.loop_lag(lag);
     }
 
+    /// How many probes an objective has counted, and how many of them were bad.
+    pub fn counted(&self, target: &Target, workload: &Workload, slo: &Slo) -> [u64; 2] {
+        self.metrics.counted(target, workload, slo)
+    }
+
     /// What a target's workload showed since `since`.
     pub fn window(&self, target: &Target, workload: &Workload, since: Instant) -> Window {
         lock(&self.recent).window(target, workload, since)
@@ -217,6 +222,8 @@ mod tests {
             assert!(close(of("events_total", workload, slo), events), "{slo} of {workload}");
             assert!(close(of("bad_events_total", workload, slo), bad), "{slo} of {workload}");
         }
+        let up = slos.iter().find(|slo| &*slo.name == "up").unwrap();
+        assert_eq!(recorder.counted(&target, &target.mix[0].workload, up), [3, 1]);
         assert!(close(of("error_budget_ratio", "w", "up"), 0.01));
         assert!(close(of("window_seconds", "w", "up"), 2_592_000.0));
     }

@@ -122,8 +122,10 @@ fn cell(output: &str, target: &str, workload: &str, column: usize) -> Option<Str
 }
 
 #[tokio::test]
-async fn the_demo_shows_probes_at_once_an_upgrade_and_a_quick_end() {
-    let command = &mut sloprobe(&["demo", "--listen", "127.0.0.1:0", "--upgrade-after", "8s"]);
+async fn the_demo_shows_probes_at_once_an_upgrade_an_alert_and_a_quick_end() {
+    let times = ["--upgrade-after", "8s", "--rollback-after", "20s"];
+    let command = &mut sloprobe(&["demo", "--listen", "127.0.0.1:0"]);
+    let command = command.args(times);
     let demo = Process::spawn(command).unwrap();
     eventually("the first probes", Duration::from_secs(5), async || {
         let output = demo.stdout();
@@ -138,7 +140,20 @@ async fn the_demo_shows_probes_at_once_an_upgrade_and_a_quick_end() {
         if change("steady") > Some(25.0) && change("fast") < Some(20.0) { Ok(()) } else { Err(output) }
     })
     .await;
+    for change in ["FIRING   SloprobeFastDegradation", "resolved SloprobeFastDegradation"] {
+        eventually(change, PATIENCE, async || {
+            let output = demo.stdout();
+            if output.contains(change) { Ok(()) } else { Err(output) }
+        })
+        .await;
+    }
     let output = demo.stdout();
+    let alerts = output.lines().filter(|line| line.contains("FIRING"));
+    let elsewhere: Vec<_> =
+        alerts.filter(|line| !line.ends_with("chat-ttft of short-chat on steady")).collect();
+    assert_eq!(elsewhere, Vec::<&str>::new());
+    let (upgrade, alert) = (output.find("was upgraded"), output.find("FIRING"));
+    assert!(upgrade < alert, "an alert before anything was wrong: {output}");
     let right = cell(&output, "fast", "short-chat", 4).unwrap_or_default();
     assert!(right.split_once('/').is_some_and(|(right, judged)| right == judged), "{output}");
     let asked = Instant::now();

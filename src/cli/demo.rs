@@ -1,9 +1,11 @@
 //! `sloprobe demo`: the product at work, with nothing but this binary.
 
 mod board;
+mod drill;
 
 use std::io::IsTerminal as _;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -11,7 +13,7 @@ use anyhow::{Context as _, Result};
 use clap::Args;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
-use tokio::time::{Instant, MissedTickBehavior, interval_at, sleep_until};
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at, sleep_until};
 
 use super::output;
 use super::signals::Signals;
@@ -20,29 +22,43 @@ use crate::daemon::Daemon;
 use crate::simulate::faults::Fault;
 use crate::simulate::{self, Handle, Profile, Settings};
 use board::Board;
+use drill::Drill;
 
 /// Probes under way at the end are of no interest here.
 const DRAIN: Duration = Duration::from_millis(200);
 
-/// Which release the first engine is given, and so what the fault is called.
-const UPGRADE: &str = "upgrade=0.33.0";
+/// What the first engine is given: another release, whose first tokens come three times as late. Such upgrades have been
+/// reported.
+const UPGRADE: [&str; 2] = ["version=0.33.0", "slow-first-token=3"];
 
-/// See sloprobe at work: two simulated engines, a daemon and a live table; no key, GPU or configuration
+/// See sloprobe at work: two simulated engines, a live table, an alert that fires and resolves; no key, GPU or configuration
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   sloprobe demo                            watch until Ctrl-C
   sloprobe demo --upgrade-after 20s        for the impatient
   sloprobe demo --listen 0.0.0.0:9788      let a Prometheus elsewhere scrape it
-  sloprobe demo --for 2m | tee demo.log    plain lines, ends by itself")]
+  sloprobe demo --for 2m | tee demo.log    plain lines, ends by itself
+  sloprobe demo --files drill              then: cd drill && prometheus --config.file=prometheus.yml
+
+One engine is upgraded to a release whose TTFT is three times as long, and rolled back a while later. The alerts on the
+demo's objective are judged at sixty times their usual speed: what takes 5 minutes in life takes 5 seconds here.")]
 pub(super) struct DemoArgs {
     /// Where to serve the metrics; if it is taken, a free port of this machine is used
     #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:9788")]
     listen: SocketAddr,
 
-    /// When one engine is upgraded and its TTFT grows by 40 %
+    /// When one engine is upgraded and its TTFT triples
     #[arg(long, value_name = "DURATION", default_value = "1m", value_parser = humantime::parse_duration)]
     upgrade_after: Duration,
+
+    /// When it is rolled back, after the upgrade
+    #[arg(long, value_name = "DURATION", default_value = "45s", value_parser = humantime::parse_duration)]
+    rollback_after: Duration,
+
+    /// Write a configuration and these rules for a real Prometheus into this folder
+    #[arg(long, value_name = "FOLDER")]
+    files: Option<PathBuf>,
 
     /// End by itself after this long
     #[arg(long = "for", value_name = "DURATION", value_parser = humantime::parse_duration)]
@@ -60,9 +76,13 @@ pub(super) async fn run(args: DemoArgs) -> Result<ExitCode> {
         }
     };
     let address = listener.local_addr()?;
-    print_welcome(address, &engines, args.upgrade_after);
+    if let Some(folder) = &args.files {
+        drill::write_files(folder, &plan, &address.to_string())?;
+    }
+    print_welcome(address, &engines, &args);
 
     let daemon = Daemon::new(plan.clone())?;
+    let drill = Drill::new(&plan, daemon.recorder());
     let board = Board::new(&plan, daemon.recorder(), std::io::stdout().is_terminal());
     let (ask, asked) = oneshot::channel::<()>();
     let shutdown = async {
@@ -71,7 +91,7 @@ pub(super) async fn run(args: DemoArgs) -> Result<ExitCode> {
     let daemon = tokio::spawn(daemon.run(listener, shutdown, DRAIN));
     tokio::select! {
         () = signals.next() => {}
-        () = show(&args, board, &engines[0]) => {}
+        () = show(&args, board, drill, &engines[0]) => {}
     }
     let _ = ask.send(());
     let [first, second] = engines;
@@ -83,26 +103,46 @@ pub(super) async fn run(args: DemoArgs) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// Keeps the board up to date until the demo's time is over; upgrades the engine on the way.
-async fn show(args: &DemoArgs, mut board: Board, engine: &Handle) {
+/// Keeps the board up to date until the demo's time is over; upgrades the engine on the way, and rolls it back.
+async fn show(args: &DemoArgs, mut board: Board, mut drill: Drill, engine: &Handle) {
     let start = Instant::now();
     let end = args.end_after.map(|after| start + after);
     let upgrade = start + args.upgrade_after;
-    let mut upgraded = false;
-    let mut tick = interval_at(start + board.period(), board.period());
-    tick.set_missed_tick_behavior(MissedTickBehavior::Skip);
+    let rollback = upgrade + args.rollback_after;
+    let (mut upgraded, mut rolled_back) = (false, false);
+    let mut tick = ticker(start, board.period(), MissedTickBehavior::Skip);
+    // A look that came late is made up for: the drill's time goes on by looks.
+    let mut look = ticker(start, drill::PERIOD, MissedTickBehavior::Burst);
     loop {
+        let now = Instant::now;
         tokio::select! {
-            _ = tick.tick() => board.show(Instant::now()),
+            _ = look.tick() => {
+                for change in drill.look() {
+                    board.tell(now(), &change);
+                }
+            }
+            _ = tick.tick() => board.show(now()),
             () = sleep_until(upgrade), if !upgraded => {
                 upgraded = true;
-                let fault: Fault = UPGRADE.parse().expect("a fault that the simulated engine knows");
-                engine.control().set_faults(vec![fault]);
-                board.upgraded(Instant::now(), board::UPGRADED, &engine.control().version());
+                let faults = UPGRADE.map(|fault| fault.parse::<Fault>().expect("the simulated engine knows this fault"));
+                engine.control().set_faults(faults.into());
+                board.upgraded(now(), board::UPGRADED, &engine.control().version());
+            }
+            () = sleep_until(rollback), if !rolled_back => {
+                rolled_back = true;
+                engine.control().clear_faults();
+                let version = engine.control().version();
+                board.tell(now(), &format!("{} was rolled back to {version}", board::UPGRADED));
             }
             () = sleep_until(end.unwrap_or(start)), if end.is_some() => return,
         }
     }
+}
+
+fn ticker(start: Instant, period: Duration, missed: MissedTickBehavior) -> Interval {
+    let mut ticker = interval_at(start + period, period);
+    ticker.set_missed_tick_behavior(missed);
+    ticker
 }
 
 async fn engine(profile: Profile) -> Result<Handle> {
@@ -123,9 +163,10 @@ fn plan(engines: &[Handle; 2]) -> Result<Plan> {
     Ok(config::parse("demo.toml", &text, &outside)?)
 }
 
-fn print_welcome(address: SocketAddr, engines: &[Handle; 2], upgrade_after: Duration) {
+fn print_welcome(address: SocketAddr, engines: &[Handle; 2], args: &DemoArgs) {
     let [steady, fast] = engines.each_ref().map(Handle::base_url);
-    let upgrade = humantime::format_duration(upgrade_after);
+    let upgrade = humantime::format_duration(args.upgrade_after);
+    let rollback = humantime::format_duration(args.rollback_after);
     output::print(&format!(
         "\
 sloprobe demo: two simulated engines, probed for real. Ctrl-C ends it.
@@ -133,7 +174,9 @@ sloprobe demo: two simulated engines, probed for real. Ctrl-C ends it.
   metrics   http://{address}/metrics
   page      http://{address}/
   engines   steady {steady}   fast {fast}
-  upgrade   after {upgrade}, engine \"steady\" gets a release whose TTFT is 40 % longer
+  promise   95 % of short chats have their first token within 180 ms
+  upgrade   after {upgrade}, engine \"steady\" gets a release whose TTFT is three times as long; {rollback} later it is rolled
+            back. Alerts are judged at sixty times their usual speed.
 
 For Prometheus:
 

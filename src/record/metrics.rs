@@ -120,6 +120,10 @@ impl Metrics {
         self.reload_time.set(unix_seconds(now));
     }
 
+    pub(super) fn counted(&self, target: &Target, workload: &Workload, slo: &Slo) -> [u64; 2] {
+        self.objectives.counted(target, workload, slo)
+    }
+
     /// What a target turned out to be; gives what it was before if that is news.
     pub(super) fn identified(&self, target: &Target, identity: &Identity) -> Option<Identity> {
         self.info.identified(target, identity)

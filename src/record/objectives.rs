@@ -47,6 +47,12 @@ impl Objectives {
             self.bad.with_label_values(&place).inc_by(u64::from(event == Event::Bad));
         }
     }
+
+    /// Events and bad events.
+    pub(super) fn counted(&self, target: &Target, workload: &Workload, slo: &Slo) -> [u64; 2] {
+        let place = [&*target.name, &*workload.name, &*slo.name];
+        [&self.events, &self.bad].map(|counter| counter.with_label_values(&place).get())
+    }
 }
 
 /// Every objective with every workload of every target that it covers.

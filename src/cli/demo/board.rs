@@ -22,6 +22,8 @@ const WINDOW: Duration = Duration::from_secs(20);
 /// One bar of the trend.
 const BAR: Duration = Duration::from_secs(4);
 const BARS: usize = 20;
+/// As many as a small terminal has room for.
+const NOTES: usize = 12;
 
 #[derive(Debug)]
 pub(super) struct Board {
@@ -31,7 +33,8 @@ pub(super) struct Board {
     live: bool,
     /// Lines of the table that stands on the terminal.
     standing: usize,
-    note: Option<String>,
+    /// What has happened, oldest first.
+    notes: VecDeque<String>,
 }
 
 #[derive(Debug)]
@@ -61,7 +64,7 @@ impl Board {
                 before: None,
             })
             .collect();
-        Self { recorder, rows, start, live, standing: 0, note: None }
+        Self { recorder, rows, start, live, standing: 0, notes: VecDeque::new() }
     }
 
     /// How often to show it.
@@ -83,8 +86,16 @@ impl Board {
         for row in &mut self.rows {
             row.before = row.window(&self.recorder, now).ttft.map(|q| q.p50);
         }
+        self.tell(now, &format!("{target} was upgraded to {version}: watch its TTFT"));
+    }
+
+    /// Keeps a note below the table.
+    pub(super) fn tell(&mut self, now: Instant, what: &str) {
         let at = humantime::format_duration(Duration::from_secs((now - self.start).as_secs()));
-        self.note = Some(format!("at {at}, {target} was upgraded to {version}: watch its TTFT"));
+        self.notes.push_back(format!("at {at}: {what}"));
+        if self.notes.len() > NOTES {
+            self.notes.pop_front();
+        }
     }
 
     fn lines(&self, now: Instant) -> Vec<String> {
@@ -110,7 +121,7 @@ impl Board {
         let ran = humantime::format_duration(Duration::from_secs((now - self.start).as_secs()));
         let mut lines = vec![format!("{ran}; the last {} s:", WINDOW.as_secs())];
         lines.extend(table.lines());
-        lines.extend(self.note.clone());
+        lines.extend(self.notes.iter().cloned());
         lines
     }
 
