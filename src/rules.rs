@@ -137,8 +137,8 @@ fn share_above(share: f64, part: &str, whole: &str) -> String {
 
 /// What a target runs, as a sentence of an annotation; nothing where no version is known.
 const RUNNING: &str = concat!(
-    r#"{{ with printf "count by (engine, version) (sloprobe_target_info{target=%q,version!=\"\"})" $labels.target | query }}"#,
-    " It runs{{ range . }} {{ .Labels.engine }} {{ .Labels.version }}{{ end }}.{{ end }}"
+    r#"{{ with printf "count by (engine, version) (sloprobe_target_info{target=%q,version!=\"\"})" $labels.target | query | sortByLabel "version" }}"#,
+    " It runs{{ range $at, $found := . }}{{ if $at }} and{{ end }} {{ .Labels.engine }} {{ .Labels.version }}{{ end }}.{{ end }}"
 );
 
 /// A text as Go and PromQL quote it.

@@ -40,6 +40,8 @@ pub(super) fn group(options: &Options) -> Group {
         "ignoring (alertname, alertstate, severity, drill)\nlast_over_time(ALERTS{{alertname=\"{NAME}\",alertstate=\"firing\"}}[{}])",
         options.span(2 * interval + minutes(1))
     );
+    // Templates know no powers, but PromQL does.
+    let percent = r#"{{ with printf "100 * (exp(vector(%f)) - 1)" $value | query }}{{ . | first | value | printf "%.0f" }} %{{ end }}"#;
     rules.push(alert(Alert {
         name: NAME,
         expr: format!("{found}\nor\n{SHIFT} > {OVER}\nand {firing}"),
@@ -49,9 +51,8 @@ pub(super) fn group(options: &Options) -> Group {
         labels: Vec::new(),
         summary: "TTFT of {{ $labels.target }} has regressed.".into(),
         description: format!(
-            "The median TTFT of {{{{ $labels.workload }}}} on {{{{ $labels.target }}}} over the last {} is {{{{ printf \"%.2f\" $value }}}} above \
-             the same time of the past seven days in logarithms (0.18 is 20 %, 0.26 is 30 %, 0.69 is twice), and it rose by far \
-             more than it usually does.{RUNNING}",
+            "The median TTFT of {{{{ $labels.workload }}}} on {{{{ $labels.target }}}} over the last {} is {percent} above \
+             the same time of the past seven days, and it rose by far more than it usually does.{RUNNING}",
             options.span(minutes(30))
         ),
     }));

@@ -164,11 +164,18 @@ fn burn_rule(watched: Watched<'_>, options: &Options, burn: &Burn) -> Rule {
         bad(long),
         noise_name(long)
     );
+    let (pace, more) = if burn.factor > 1.0 {
+        (
+            format!("at over {} times the pace that", burn.factor),
+            format!("more than {} times what it allows", burn.factor),
+        )
+    } else {
+        ("faster than".to_owned(), "more than it allows".to_owned())
+    };
     let description = format!(
         "{{{{ $value | humanizePercentage }}}} of the {{{{ $labels.workload }}}} probes to {{{{ $labels.target }}}} missed objective \
-         {{{{ $labels.slo }}}} over the last {}, more than {} times what it allows, and so of those of the last {}.{}{RUNNING}",
+         {{{{ $labels.slo }}}} over the last {}, {more}, and so of those of the last {}.{}{RUNNING}",
         options.span(long),
-        burn.factor,
         options.span(short),
         promises(watched.slos)
     );
@@ -180,8 +187,7 @@ fn burn_rule(watched: Watched<'_>, options: &Options, burn: &Burn) -> Rule {
         severity: burn.severity,
         labels: vec![("long", Span(long).to_string()), ("short", Span(short).to_string())],
         summary: format!(
-            "{{{{ $labels.target }}}} spends the error budget of {{{{ $labels.slo }}}} at over {} times the pace that it lasts.",
-            burn.factor
+            "{{{{ $labels.target }}}} spends the error budget of {{{{ $labels.slo }}}} {pace} it lasts."
         ),
         description,
     })

@@ -157,9 +157,10 @@ fn certificate(options: &Options, left: std::time::Duration, severity: Severity)
         keep: None,
         severity,
         labels: Vec::new(),
-        summary: "The certificate of {{ $labels.target }} is about to expire.".into(),
-        description: "A certificate in the chain of {{ $labels.target }} ends in {{ $value | humanizeDuration }}; after that every \
-                      client is refused by its own TLS library."
+        summary: "The certificate of {{ $labels.target }} {{ if gt $value 0.0 }}is about to expire{{ else }}has expired{{ end }}."
+            .into(),
+        description: "A certificate in the chain of {{ $labels.target }} {{ if gt $value 0.0 }}ends in {{ $value | humanizeDuration }}; \
+                      after that{{ else }}has ended:{{ end }} every client is refused by its own TLS library."
             .into(),
     })
 }
