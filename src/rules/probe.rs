@@ -6,8 +6,13 @@ use super::{Options, Watched, alert, any_of, days, minutes, quoted, seconds, sha
 use crate::catalogue as cat;
 
 pub(super) fn group(watched: Watched<'_>, options: &Options) -> Group {
-    let rules =
-        vec![absent(options), stalled(options), host_late(options), reload_failed(), outdated(watched)];
+    let rules = vec![
+        absent(options),
+        stalled(options),
+        host_late(options),
+        reload_failed(),
+        outdated(watched, options),
+    ];
     Group { name: "sloprobe-probe", interval: seconds(30), rules }
 }
 
@@ -33,7 +38,8 @@ fn absent(options: &Options) -> Rule {
 
 /// Per replica: another one that still probes does not make up for it. Probes under way may just be slow.
 fn stalled(options: &Options) -> Rule {
-    let (last, interval, under_way) = (since(cat::LAST_PROBE.name), cat::INTERVAL.name, cat::IN_FLIGHT.name);
+    let last = since(cat::LAST_PROBE.name).join(" or ");
+    let (interval, under_way) = (cat::INTERVAL.name, cat::IN_FLIGHT.name);
     alert(Alert {
         name: "SloprobeProbeStalled",
         expr: format!(
@@ -92,17 +98,15 @@ fn reload_failed() -> Rule {
 }
 
 /// The rules were written for another configuration than the one that runs: something is not alerted on, or is by the
-/// wrong number.
-fn outdated(watched: Watched<'_>) -> Rule {
-    let mut clauses = vec![format!(
-        "{}{{slo!~{}}}",
-        cat::SLO_BUDGET.name,
-        any_of(watched.slos.iter().map(|slo| &*slo.name))
-    )];
+/// wrong number. An objective is wrong wherever it counts: once is enough to hear of it.
+fn outdated(watched: Watched<'_>, options: &Options) -> Rule {
+    let once = |of: String| options.over("max", &["target", "workload"], &of);
+    let names = any_of(watched.slos.iter().map(|slo| &*slo.name));
+    let mut clauses = vec![once(format!("{}{{slo!~{names}}}", cat::SLO_BUDGET.name))];
     for slo in watched.slos {
         let (name, budget) = (quoted(&slo.name), slo.objective.budget());
-        clauses.push(format!("abs({}{{slo={name}}} - {budget}) > 1e-9", cat::SLO_BUDGET.name));
-        clauses.push(format!("{}{{slo={name}}} != {}", cat::SLO_WINDOW.name, slo.window.as_secs_f64()));
+        clauses.push(once(format!("abs({}{{slo={name}}} - {budget}) > 1e-9", cat::SLO_BUDGET.name)));
+        clauses.push(once(format!("{}{{slo={name}}} != {}", cat::SLO_WINDOW.name, slo.window.as_secs_f64())));
     }
     for target in watched.targets {
         // Without any probe at all, that they are absent is what there is to say.

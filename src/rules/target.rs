@@ -20,16 +20,17 @@ pub(super) fn group(options: &Options) -> Group {
     Group { name: "sloprobe-target", interval: seconds(30), rules }
 }
 
-/// When something last happened, or when the daemon started if it never did.
-pub(super) fn since(timestamp: &str) -> String {
-    format!(
-        "{timestamp} > 0 or ({timestamp} == 0) + ignoring (target, workload) group_left () process_start_time_seconds"
-    )
+/// When something last happened; and when the daemon started, where it never did.
+pub(super) fn since(timestamp: &str) -> [String; 2] {
+    let never =
+        format!("({timestamp} == 0) + ignoring (target, workload) group_left () process_start_time_seconds");
+    [format!("{timestamp} > 0"), never]
 }
 
-/// Every probe fails: at least three of them, for two minutes. Probes that are not sent at all are another matter.
+/// Every probe fails: at least three of them, for two minutes. Probes that are not sent at all are another matter. A
+/// daemon that has just started knows of no success: it neither hides what another replica knows, nor ends the alert.
 fn down(options: &Options) -> Rule {
-    let success = options.over("max", &["workload"], &since(cat::LAST_SUCCESS.name));
+    let [known, never] = since(cat::LAST_SUCCESS.name).map(|of| options.over("max", &["workload"], &of));
     let up = options.over_replicas("max", cat::UP.name);
     let interval =
         format!("1 / sum without (workload) (1 / {})", options.over_replicas("max", cat::INTERVAL.name));
@@ -41,9 +42,11 @@ fn down(options: &Options) -> Rule {
     );
     alert(Alert {
         name: "SloprobeTargetDown",
-        expr: format!("time() - {success}\n> clamp_min(3.5 * ({interval}), {least})\nand\n{up} == 0"),
+        expr: format!(
+            "time() - ({known} or {never})\n> clamp_min(3.5 * ({interval}), {least})\nand\n{up} == 0"
+        ),
         hold: minutes(1),
-        keep: None,
+        keep: Some(minutes(5)),
         severity: Severity::Critical,
         labels: Vec::new(),
         summary: "{{ $labels.target }} answers no probe.".into(),
