@@ -217,20 +217,20 @@ fn promises(slos: &[std::sync::Arc<Slo>]) -> String {
 fn budgets(watched: Watched<'_>, options: &Options) -> Group {
     let windows: BTreeSet<_> = watched.slos.iter().map(|slo| slo.window).collect();
     let step = hours(1);
-    let mut rules = Vec::new();
-    for window in windows {
+    let left = windows.into_iter().map(|window| {
         let names = any_of(watched.slos.iter().filter(|slo| slo.window == window).map(|slo| &*slo.name));
         let hourly =
             |of: String| format!("{of}{{slo=~{names}}}[{}:{}]", options.span(window), options.span(step));
         let steps = window.as_secs() / step.as_secs();
-        let expr = format!(
+        format!(
             "1\n-\n    sum_over_time({bad})\n  / (sum_over_time({events}) > 0)\n  / {BUDGET}\n  * count_over_time({events}) / {steps}",
             bad = hourly(bad(step)),
             events = hourly(events(step)),
-        );
-        rules.push(record(LEFT, expr));
-    }
-    rules.push(alert(Alert {
+        )
+    });
+    // One rule, whatever the windows: promtool takes two of the same name for a mistake.
+    let left = record(LEFT, left.collect::<Vec<_>>().join("\nor\n"));
+    let low = alert(Alert {
         name: "SloprobeErrorBudgetLow",
         expr: format!("{LEFT} < 0.1"),
         hold: minutes(30),
@@ -243,6 +243,6 @@ fn budgets(watched: Watched<'_>, options: &Options) -> Group {
              {{{{ $labels.target }}}}: below 0 the promise is broken for this window.{}",
             promises(watched.slos)
         ),
-    }));
-    Group { name: "sloprobe-budget", interval: minutes(5), rules }
+    });
+    Group { name: "sloprobe-budget", interval: minutes(5), rules: vec![left, low] }
 }
