@@ -155,3 +155,41 @@ fn any_of<'a>(values: impl Iterator<Item = &'a str>) -> String {
     let values: Vec<_> = values.map(literal).collect();
     quoted(&values.join("|"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::{Goal, fixture};
+
+    /// Names that a person may well choose, and that regular expressions, PromQL, Go and YAML take amiss.
+    const NASTY: [&str; 4] = ["a|b (50.0%)", r"back\slash", "\"quoted\" and 'quoted'", "{{ $labels }}"];
+
+    #[test]
+    fn no_name_breaks_out_of_its_quotes() {
+        let targets = NASTY.map(|name| fixture::target(name, &["w"]));
+        let slos = NASTY.map(|name| Arc::new(fixture::slo(name, Goal::Availability)));
+        let watched = Watched { targets: &targets, slos: &slos };
+        let groups = groups(watched, &Options::default());
+        let outdated = groups.iter().flat_map(|group| &group.rules).find_map(|rule| match rule {
+            Rule::Alert(alert) if alert.name == "SloprobeRulesOutdated" => Some(&alert.expr),
+            _ => None,
+        });
+        let outdated = outdated.unwrap();
+        for wanted in [
+            r#"{slo!~"a\\|b \\(50\\.0%\\)|back\\\\slash|\"quoted\" and 'quoted'|\\{\\{ \\$labels \\}\\}"}"#,
+            r#"{slo="back\\slash"}"#,
+            r#"{target="\"quoted\" and 'quoted'"}"#,
+        ] {
+            assert!(outdated.contains(wanted), "{wanted} is not in\n{outdated}");
+        }
+    }
+
+    #[test]
+    fn without_objectives_there_are_still_alerts_about_targets_and_probes() {
+        let targets = [fixture::target("t", &["w"])];
+        let groups = groups(Watched { targets: &targets, slos: &[] }, &Options::default());
+        let names = alert_names(&groups);
+        assert!(names.contains(&"SloprobeTargetDown") && names.contains(&"SloprobeAbsent"), "{names:?}");
+        assert!(!names.contains(&"SloprobeFastDegradation"), "{names:?}");
+    }
+}

@@ -1,6 +1,7 @@
 //! Objectives as OpenSLO documents (openslo/v1), for tools that speak it.
 
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use super::rule::Span;
 use super::yaml::{comment, scalar};
@@ -58,7 +59,7 @@ fn objective(options: &Options, slo: &Slo, target: &Target, workload: &str) -> S
     let _ = write!(
         text,
         "  timeWindow:\n    - duration: {}\n      isRolling: true\n  budgetingMethod: Occurrences\n  objectives:\n    - displayName: {}\n      target: {}\n",
-        Span(slo.window),
+        window(slo.window),
         scalar(&slo.name),
         1.0 - slo.objective.budget(),
     );
@@ -73,6 +74,16 @@ fn promise(slo: &Slo) -> String {
         }
         Goal::Availability => format!("{percent} % of probes succeed."),
         Goal::Quality => format!("{percent} % of probes get an answer that is not bad."),
+    }
+}
+
+/// OpenSLO's durations have one unit.
+fn window(window: Duration) -> String {
+    let minutes = window.as_secs() / 60;
+    match minutes {
+        _ if minutes.is_multiple_of(24 * 60) => format!("{}d", minutes / (24 * 60)),
+        _ if minutes.is_multiple_of(60) => format!("{}h", minutes / 60),
+        _ => format!("{minutes}m"),
     }
 }
 
@@ -92,4 +103,29 @@ fn slug(parts: &[&str]) -> String {
     });
     let head: String = slug.chars().take(50).collect();
     format!("{}-{:08x}", if head.is_empty() { "slo" } else { head.trim_end_matches('-') }, number as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_window_has_one_unit() {
+        for (secs, text) in [(2_592_000, "30d"), (129_600, "36h"), (86_460, "1441m")] {
+            assert_eq!(window(Duration::from_secs(secs)), text);
+        }
+    }
+
+    #[test]
+    fn names_become_what_openslo_allows_and_stay_apart() {
+        assert_eq!(slug(&["chat-prod", "rag"]), "chat-prod-rag");
+        let names = ["Chat Prod", "chat_prod", "chat.prod", "聊天", "问答", &"x".repeat(80), &"x".repeat(81)];
+        let slugs: std::collections::BTreeSet<_> = names.iter().map(|name| slug(&[name])).collect();
+        assert_eq!(slugs.len(), names.len(), "{slugs:?}");
+        let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+        for slug in slugs {
+            assert!(slug.len() <= 63 && slug.chars().all(plain), "{slug}");
+            assert!(!slug.starts_with('-') && !slug.ends_with('-'), "{slug}");
+        }
+    }
 }
