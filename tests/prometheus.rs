@@ -2,130 +2,15 @@
 
 mod common;
 
-use std::fs;
 use std::io::Write as _;
-use std::net::TcpListener;
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
-use common::{Daemon, Process, config, engine, eventually, get, healthy, sloprobe};
-use serde_json::Value;
+use common::prometheus::Prometheus;
+use common::service::{BOUND, REMEDY};
+use common::{Daemon, config, engine, eventually, healthy, sloprobe};
 use sloprobe::catalogue::{self, Family, Kind};
 use sloprobe::config::{Outside, Plan, parse};
 use tempfile::TempDir;
-
-/// Several scrapes and a start on a busy machine.
-const BOUND: Duration = Duration::from_secs(60);
-
-const REMEDY: &str =
-    "run tests/run.sh, which installs what the tests need (Debian: apt-get install prometheus)";
-
-/// A Prometheus of our own; the process ends before its folder goes.
-struct Prometheus {
-    process: Process,
-    address: String,
-    _folder: TempDir,
-}
-
-impl Prometheus {
-    /// Starts one that scrapes this address twice a second.
-    async fn scraping(address: &str) -> Self {
-        let settings = format!(
-            "global:\n  scrape_interval: 500ms\n  scrape_timeout: 500ms\n\
-             scrape_configs:\n  - job_name: sloprobe\n    static_configs:\n      - targets: ['{address}']\n"
-        );
-        let mut last_words = String::new();
-        // It cannot choose a free port itself, and somebody else may take the one chosen for it.
-        for _ in 0..3 {
-            let mut prometheus = Self::start(&settings);
-            let ready = eventually("the start of Prometheus", BOUND, async || {
-                if prometheus.process.has_ended() {
-                    return Ok(false);
-                }
-                get(&prometheus.address, "/-/ready").await.map(|_| true)
-            });
-            if ready.await {
-                return prometheus;
-            }
-            last_words = prometheus.process.stderr();
-        }
-        panic!("Prometheus ends as soon as it is started: {last_words}");
-    }
-
-    fn start(settings: &str) -> Self {
-        let folder = TempDir::new().expect("a folder for the data");
-        fs::write(folder.path().join("prometheus.yml"), settings).expect("the folder can be written to");
-        let address = free_address();
-        let mut command = Command::new("prometheus");
-        command.current_dir(folder.path()).args([
-            "--config.file=prometheus.yml",
-            "--storage.tsdb.path=data",
-            &format!("--web.listen-address={address}"),
-            "--log.level=warn",
-        ]);
-        let process = Process::spawn(&mut command)
-            .unwrap_or_else(|error| panic!("prometheus cannot be started: {error}\n    {REMEDY}"));
-        Self { process, address, _folder: folder }
-    }
-
-    /// The `data` of an answer of its API.
-    async fn api(&self, path: &str) -> Result<Value, String> {
-        let body = get(&self.address, &format!("/api/v1/{path}")).await?;
-        let answer: Value = serde_json::from_str(&body).map_err(|error| format!("{error}: {body}"))?;
-        if answer["status"] == "success" { Ok(answer["data"].clone()) } else { Err(body) }
-    }
-
-    /// The one number that a query gives.
-    async fn number(&self, query: &str) -> Result<f64, String> {
-        let data = self.api(&format!("query?query={}", percent_encoded(query))).await?;
-        let result = data["result"].as_array().map(Vec::as_slice).unwrap_or_default();
-        let [series] = result else { return Err(format!("{query} gives {} series", result.len())) };
-        let value = series["value"][1].as_str().and_then(|text| text.parse().ok());
-        value.ok_or_else(|| format!("{query} gives {series}"))
-    }
-
-    /// Waits until a query gives a number within these bounds.
-    async fn expect(&self, query: &str, low: f64, high: f64) {
-        eventually(query, BOUND, async || {
-            let number = self.number(query).await?;
-            if (low..=high).contains(&number) {
-                Ok(())
-            } else {
-                Err(format!("it is {number}, not {low} to {high}"))
-            }
-        })
-        .await;
-    }
-
-    /// Waits until a family has its type and help, and exactly the series that the catalogue announces.
-    async fn expect_family(&self, family: &Family, plan: &Plan) {
-        let declared = serde_json::json!({ "type": family.kind.name(), "help": family.help, "unit": "" });
-        eventually(family.name, BOUND, async || {
-            let metadata = self.api(&format!("metadata?metric={}", family.name)).await?;
-            let known = &metadata[family.name][0];
-            if *known == declared { Ok(()) } else { Err(format!("{known} is known, {declared} is declared")) }
-        })
-        .await;
-        let parts = if matches!(family.kind, Kind::Histogram(_)) { "_(bucket|sum|count)" } else { "" };
-        let query = format!("count({{__name__=~\"{}{parts}\"}})", family.name);
-        let series = family.series(&plan.targets, &plan.slos) as f64;
-        self.expect(&query, series, series).await;
-    }
-}
-
-/// A moment ago nobody listened there.
-fn free_address() -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a port is free");
-    listener.local_addr().expect("it has an address").to_string()
-}
-
-fn percent_encoded(text: &str) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
-    text.bytes()
-        .map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
-        .collect::<Vec<_>>()
-        .concat()
-}
 
 /// Two targets at one engine, each probed five times a second.
 fn settings(engine: &str) -> String {
@@ -152,6 +37,21 @@ fn plan(text: &str) -> Plan {
     .expect("the settings are sound")
 }
 
+/// Waits until a family has its type and help, and exactly the series that the catalogue announces.
+async fn expect_family(prometheus: &Prometheus, family: &Family, plan: &Plan) {
+    let declared = serde_json::json!({ "type": family.kind.name(), "help": family.help, "unit": "" });
+    eventually(family.name, BOUND, async || {
+        let metadata = prometheus.api(&format!("metadata?metric={}", family.name)).await?;
+        let known = &metadata[family.name][0];
+        if *known == declared { Ok(()) } else { Err(format!("{known} is known, {declared} is declared")) }
+    })
+    .await;
+    let parts = if matches!(family.kind, Kind::Histogram(_)) { "_(bucket|sum|count)" } else { "" };
+    let query = format!("count({{__name__=~\"{}{parts}\"}})", family.name);
+    let series = family.series(&plan.targets, &plan.slos) as f64;
+    prometheus.expect(&query, series, series).await;
+}
+
 async fn daemon(settings: &str) -> (Daemon, TempDir) {
     let folder = config(settings);
     let daemon = Daemon::start(sloprobe(&["run"]).current_dir(folder.path())).await;
@@ -163,13 +63,13 @@ async fn a_real_prometheus_stores_every_family_and_answers_questions() {
     let settings = settings(&engine(healthy).await);
     let plan = plan(&settings);
     let (daemon, _folder) = daemon(&settings).await;
-    let prometheus = Prometheus::scraping(&daemon.address).await;
+    let prometheus = Prometheus::start(&Prometheus::scraping(&daemon.address, "500ms"), &[]).await;
 
     prometheus.expect("up{job=\"sloprobe\"}", 1.0, 1.0).await;
     let (present, absent): (Vec<_>, Vec<_>) =
         catalogue::ALL.into_iter().partition(|family| family.series(&plan.targets, &plan.slos) > 0);
     for family in present {
-        prometheus.expect_family(family, &plan).await;
+        expect_family(&prometheus, family, &plan).await;
     }
     // The targets speak plain http.
     let [certificate] = absent[..] else { panic!("{absent:?} have no series") };

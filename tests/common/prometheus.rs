@@ -1,0 +1,65 @@
+//! A real Prometheus and what a test asks it.
+
+use serde_json::Value;
+
+use super::service::{BOUND, Service};
+use super::{eventually, get};
+
+#[derive(Debug)]
+pub struct Prometheus {
+    service: Service,
+}
+
+impl Prometheus {
+    /// Starts one with this configuration and, beside it, these files.
+    pub async fn start(settings: &str, others: &[(&str, &str)]) -> Self {
+        let files = [&[("prometheus.yml", settings)], others].concat();
+        let args = ["--config.file=prometheus.yml", "--storage.tsdb.path=data"];
+        Self { service: Service::start("prometheus", &files, &args).await }
+    }
+
+    /// The part of a configuration by which it scrapes this address, as job "sloprobe".
+    pub fn scraping(address: &str, interval: &str) -> String {
+        format!(
+            "global:\n  scrape_interval: {interval}\n  scrape_timeout: {interval}\n\
+             scrape_configs:\n  - job_name: sloprobe\n    static_configs:\n      - targets: ['{address}']\n"
+        )
+    }
+
+    /// The `data` of an answer of its API.
+    pub async fn api(&self, path: &str) -> Result<Value, String> {
+        let body = get(&self.service.address, &format!("/api/v1/{path}")).await?;
+        let answer: Value = serde_json::from_str(&body).map_err(|error| format!("{error}: {body}"))?;
+        if answer["status"] == "success" { Ok(answer["data"].clone()) } else { Err(body) }
+    }
+
+    /// The one number that a query gives.
+    pub async fn number(&self, query: &str) -> Result<f64, String> {
+        let data = self.api(&format!("query?query={}", percent_encoded(query))).await?;
+        let result = data["result"].as_array().map(Vec::as_slice).unwrap_or_default();
+        let [series] = result else { return Err(format!("{query} gives {} series", result.len())) };
+        let value = series["value"][1].as_str().and_then(|text| text.parse().ok());
+        value.ok_or_else(|| format!("{query} gives {series}"))
+    }
+
+    /// Waits until a query gives a number within these bounds.
+    pub async fn expect(&self, query: &str, low: f64, high: f64) {
+        eventually(query, BOUND, async || {
+            let number = self.number(query).await?;
+            if (low..=high).contains(&number) {
+                Ok(())
+            } else {
+                Err(format!("it is {number}, not {low} to {high}"))
+            }
+        })
+        .await;
+    }
+}
+
+fn percent_encoded(text: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    text.bytes()
+        .map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
+        .collect::<Vec<_>>()
+        .concat()
+}
