@@ -1,6 +1,7 @@
 //! What the tests of the real binary share: processes that end with their test, a scripted engine, HTTP.
 #![allow(dead_code, reason = "each test uses a part of it")]
 
+pub mod alertmanager;
 pub mod prometheus;
 pub mod service;
 

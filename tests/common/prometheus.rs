@@ -54,6 +54,35 @@ impl Prometheus {
         })
         .await;
     }
+
+    /// Waits until every rule has been evaluated and is in health; none may ever have failed.
+    pub async fn expect_sound_rules(&self) {
+        eventually("a sound evaluation of every rule", BOUND, async || {
+            let rules = self.rules().await?;
+            let is_sound = |rule: &Value| {
+                rule["health"] == "ok" && rule["lastError"].as_str().unwrap_or_default().is_empty()
+            };
+            match rules.iter().find(|rule| !is_sound(rule)) {
+                Some(rule) => Err(format!("{rule:#}")),
+                None if rules.is_empty() => Err("there are no rules".to_owned()),
+                None => Ok(()),
+            }
+        })
+        .await;
+        let metrics =
+            get(&self.service.address, "/metrics").await.expect("Prometheus has metrics of its own");
+        let failures =
+            metrics.lines().filter(|l| l.starts_with("prometheus_rule_evaluation_failures_total{"));
+        let (never, some): (Vec<_>, Vec<_>) = failures.partition(|line| line.ends_with(" 0"));
+        assert!(!never.is_empty() && some.is_empty(), "{some:#?}\n{}", self.service.log());
+    }
+
+    /// All rules of all groups.
+    async fn rules(&self) -> Result<Vec<Value>, String> {
+        let data = self.api("rules").await?;
+        let groups = data["groups"].as_array().ok_or_else(|| format!("no groups: {data}"))?;
+        Ok(groups.iter().filter_map(|group| group["rules"].as_array()).flatten().cloned().collect())
+    }
 }
 
 fn percent_encoded(text: &str) -> String {

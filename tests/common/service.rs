@@ -14,7 +14,7 @@ pub const BOUND: Duration = Duration::from_secs(60);
 
 /// What to do about a program that is missing.
 pub const REMEDY: &str = "run tests/run.sh, which installs what the tests need \
-                          (Debian: apt-get install prometheus)";
+                          (Debian: apt-get install prometheus prometheus-alertmanager)";
 
 /// A running server; the process ends before its folder goes.
 #[derive(Debug)]
@@ -59,6 +59,11 @@ impl Service {
         let process = Process::spawn(&mut command)
             .unwrap_or_else(|error| panic!("{program} cannot be started: {error}\n    {REMEDY}"));
         Self { process, address, _folder: folder }
+    }
+
+    /// What it has logged: warnings and errors.
+    pub fn log(&self) -> String {
+        self.process.stderr()
     }
 }
 
