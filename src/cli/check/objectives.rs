@@ -204,10 +204,10 @@ impl Row<'_> {
         let burn = BURN.iter().rfind(|burn| burn.is_reachable(budget) && is_hasty(burn.long, burn.factor))?;
         let least = tier::noise(self.events(burn.long) * budget).floor() + 1.0;
         Some(format!(
-            "Note: {}: in {} there are {:.0} probes, and one bad one is over {} times what is allowed. No tier alerts on that: this one waits for {least:.0} bad ones.",
+            "Note: {}: one bad probe of the {:.0} in {} is over the limit of the {}x tier. No tier alerts on that: this one waits for {least:.0} bad ones.",
             self.place(),
-            Span(burn.long),
             self.events(burn.long),
+            Span(burn.long),
             burn.factor,
         ))
     }
@@ -228,11 +228,11 @@ impl Row<'_> {
         if outage.is_some_and(|found| found.after <= TOO_LATE) {
             return None;
         }
-        let quicker = [60, 30, 20, 10, 5].map(Duration::from_secs).into_iter();
-        let quicker = quicker
-            .filter(|interval| *interval < self.scene.interval)
-            .find_map(|interval| Some((interval, Scene { interval, ..self.scene }.found(1.0)?)))
-            .filter(|(_, found)| found.after <= IN_TIME);
+        let intervals = [60, 30, 20, 10, 5].map(Duration::from_secs).into_iter();
+        let quicker = intervals.filter(|interval| *interval < self.scene.interval).find_map(|interval| {
+            let found = Scene { interval, ..self.scene }.found(1.0)?;
+            (found.after <= IN_TIME).then_some((interval, found))
+        });
         let remedy = quicker.map_or_else(String::new, |(interval, found)| {
             format!(
                 " Every {}, it would be {}: raise the rate, or the workload's weight in the mix.",
