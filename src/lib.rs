@@ -8,7 +8,7 @@
 //!
 //! | room | purpose |
 //! |---|---|
-//! | [`cli`] | the commands, a file each: run, once, check, prompt, simulate, demo |
+//! | [`cli`] | the commands, a file each: run, once, check, rules, prompt, simulate, demo |
 //! | [`daemon`] | the composition root: builds everything from a plan, keeps it running, ends it in order |
 //! | [`serve`] | the routes: `/`, `/metrics`, `/-/healthy`, `/-/ready` |
 //! | [`schedule`] | one task per target: wait until a probe is due, spawn it; another asks now and then what the target runs |
@@ -41,8 +41,9 @@
 //! 7. [`domain::Sample::derive`] turns instants into durations, or there is a [`domain::Fault`]; both are in the
 //!    [`domain::Report`].
 //! 8. [`workload::Posed`] judges the answer, and [`workload::Learner`] takes how many tokens the server counted.
-//! 9. [`record::Recorder::record`]: counters, histograms, recent samples, a log line when something changed.
-//! 10. Prometheus scrapes. `sloprobe once` is steps 5 to 8 and a table.
+//! 9. [`record::Recorder::record`]: counters, histograms, what each [`domain::Slo`] makes of it, recent samples, a log
+//!    line when something changed.
+//! 10. Prometheus scrapes, and judges by the rules that [`rules`] wrote. `sloprobe once` is steps 5 to 8 and a table.
 
 pub mod catalogue;
 pub mod cli;
