@@ -16,13 +16,13 @@ pub(super) fn group(watched: Watched<'_>, options: &Options) -> Group {
     Group { name: "sloprobe-probe", interval: seconds(30), rules }
 }
 
-/// None at all, or one of several that Prometheus cannot reach.
+/// None at all, or one of several that Prometheus cannot reach: a lone one is not told of twice.
 fn absent(options: &Options) -> Rule {
     let build = cat::BUILD_INFO.name;
     alert(Alert {
         name: "SloprobeAbsent",
         expr: format!(
-            "absent({build})\nor\n(\n  up == 0\n  and ignoring (version, revision)\n  last_over_time({build}[{}])\n)",
+            "absent({build})\nor\n(\n  up == 0\n  and ignoring (version, revision)\n  last_over_time({build}[{}]) and on () {build}\n)",
             options.span(days(1))
         ),
         hold: minutes(3),
