@@ -13,10 +13,11 @@ pub struct Mutant {
 }
 
 /// What stands alone on a line between two clauses of an expression.
-const JOINS: [&str; 4] = ["and", "and ignoring (slo)", "unless", "or"];
+const JOINS: [&str; 5] =
+    ["and", "and ignoring (slo)", "and ignoring (alertname, alertstate, severity, drill)", "unless", "or"];
 
 /// Guards that are no clause of their own: the part of an expression that goes, and what takes its place.
-const INNER: [(&str, &str); 6] = [
+const INNER: [(&str, &str); 9] = [
     // What never happened is as old as the daemon, and not older.
     (
         " or (sloprobe_last_probe_timestamp_seconds == 0) + ignoring (target, workload) group_left () process_start_time_seconds",
@@ -31,6 +32,10 @@ const INNER: [(&str, &str); 6] = [
     ("\n  and ignoring (version, revision)\n  last_over_time(sloprobe_build_info[1d])", ""),
     ("up == 0\n  and ignoring (version, revision)\n  ", ""),
     (" and on () sloprobe_build_info", ""),
+    // Half an hour without an answer has no median, and what goes on is no part of what it is compared with.
+    ("[30m]))) > 0", "[30m])))"),
+    ("[7d] offset 6h", "[7d]"),
+    ("[1h] offset 35m", "[1h]"),
 ];
 
 /// The groups that an alert is in or reads: the others take time and change nothing.
@@ -95,7 +100,7 @@ fn changed(rule: &Rule) -> Vec<(String, Rule)> {
         Rule::Record { name, expr } => {
             let record =
                 |(what, expr)| (format!("{name}: {what}"), Rule::Record { name: name.clone(), expr });
-            numbers(expr).into_iter().map(record).collect()
+            numbers(expr).into_iter().chain(without_an_inner_guard(expr)).map(record).collect()
         }
         Rule::Alert(alert) => changed_alert(alert),
     }
@@ -106,6 +111,7 @@ fn changed_alert(alert: &Alert) -> Vec<(String, Rule)> {
     let named = |what: &str| format!("{} {} {label}: {what}", alert.name, alert.severity.label());
     let exprs = without_a_clause(&alert.expr).into_iter().chain(numbers(&alert.expr));
     let mut mutants: Vec<_> = exprs
+        .chain(without_an_alternative(&alert.expr))
         .chain(without_an_inner_guard(&alert.expr))
         .map(|(what, expr)| (named(&what), Rule::Alert(Alert { expr, ..alert.clone() })))
         .collect();
@@ -134,6 +140,20 @@ fn without_a_clause(expr: &str) -> Vec<(String, String)> {
         (format!("without `{clause}`"), [&lines[..from], &lines[to..]].concat().join("\n"))
     };
     starts.zip(ends).map(without).collect()
+}
+
+/// The expression without each of its alternatives of several clauses; one of a single clause goes with that.
+fn without_an_alternative(expr: &str) -> Vec<(String, String)> {
+    let alternatives: Vec<_> = expr.split("\nor\n").collect();
+    if alternatives.len() == 1 {
+        return Vec::new();
+    }
+    let has_several = |at: &usize| alternatives[*at].lines().any(|line| JOINS.contains(&line));
+    let without = |at: usize| {
+        let others = [&alternatives[..at], &alternatives[at + 1..]].concat().join("\nor\n");
+        (format!("without all of `{}`", alternatives[at].replace('\n', " ")), others)
+    };
+    (0..alternatives.len()).filter(has_several).map(without).collect()
 }
 
 fn without_an_inner_guard(expr: &str) -> impl Iterator<Item = (String, String)> {
