@@ -19,16 +19,16 @@ struct Months {
     targets: u32,
     seconds: u32,
     longest: u32,
-    /// Rarer than in life where windows are long: promtool takes its time for every sample, and lets no window hold
-    /// more than some thousand.
+    /// Seconds between two scrapes; rarer than in life where windows are long: promtool takes its time for every sample,
+    /// and lets no window hold more than some thousand.
     scrape: u32,
-    /// Seconds between two evaluations. In life there are more, and they see what comes and goes within minutes: that
+    /// Seconds between two evaluations. Where there are more in life, they see what comes and goes within minutes: that
     /// is left to the arithmetic of the forecast, over the same probes.
     every: u64,
 }
 
 const MONTHS: [Months; 2] = [
-    Months { group: QUICK, targets: 90, seconds: DAY, longest: HOUR, scrape: 30, every: 60 },
+    Months { group: QUICK, targets: 90, seconds: DAY, longest: HOUR, scrape: 15, every: 30 },
     Months { group: SLOW, targets: 10, seconds: 9 * DAY, longest: 3 * DAY, scrape: 240, every: 480 },
 ];
 
@@ -61,7 +61,7 @@ fn hold(budget: f64, seconds_between_probes: u32) {
     let slo = Slo { budget, seconds_between_probes };
     let [quick, slow] = MONTHS;
     // Where bad probes are rare, so are the moments at which anything changes.
-    let quick = Months { every: if budget < 0.02 { 120 } else { quick.every }, ..quick };
+    let quick = if budget < 0.02 { Months { scrape: 30, every: 120, ..quick } } else { quick };
     let alarms = [quick, slow].map(|months| false_alarms(slo, &months)).concat();
     println!(
         "90 days at exactly {} %, a probe every {seconds_between_probes} s: {} false alarms",
