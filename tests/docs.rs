@@ -48,6 +48,16 @@ async fn the_readme_has_the_help() {
 }
 
 #[tokio::test]
+async fn the_readme_shows_the_forecast_for_the_example() {
+    let mut command = sloprobe(&["check", "--offline", "-c", "config/example.toml"]);
+    let keys = [("CHAT_PROD_KEY", "k"), ("GATEWAY_TOKEN", "t")];
+    let check = run(command.current_dir(root()).envs(keys)).await;
+    let table = check.stdout.lines().skip_while(|line| !line.starts_with("OBJECTIVE"));
+    let table: Vec<_> = table.take_while(|line| !line.is_empty()).collect();
+    hold("forecast", &format!("```text\n{}\n```", table.join("\n")));
+}
+
+#[tokio::test]
 async fn the_configuration_of_the_readme_is_sound() {
     let readme = fs::read_to_string(root().join("README.md")).expect("README.md is there");
     let (_, rest) = readme.split_once("```toml\n").expect("README.md shows a configuration");
