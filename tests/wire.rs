@@ -40,6 +40,9 @@ async fn replay(name: &str) -> Report {
     Prober::new(plan(&format!("http://{}/v1", server.address), &more, TIMEOUTS)).probe().await
 }
 
+/// A host that runs the test late for a moment finds more in its first read, and finds it later; not every time.
+const TRIES: usize = 4;
+
 /// What an answer must be measured as: first text in milliseconds, chunks with text, tokens in and out.
 struct Measured(&'static str, f64, usize, u64, u64, TokenSource);
 
@@ -56,17 +59,26 @@ async fn answers_of_real_servers_are_measured_as_they_were_sent() {
         Measured("transformers-chat-stream-long-prompt", 786.4, 15, 7773, 16, FinalUsage),
         Measured("litellm-chat-stream", 801.4, 31, 40, 32, FinalUsage),
     ] {
-        let report = replay(name).await;
-        assert_eq!(report.fault, None, "{name}");
-        assert_eq!(report.timeline.deltas.len(), deltas, "{name}");
-        assert_eq!((report.tokens.prompt, report.tokens.output), (Some(prompt), Some(output)), "{name}");
-        assert_eq!(report.tokens.source, Some(source), "{name}");
-        let ttft = report.sample.ttft.expect(name);
         let sent = Duration::from_secs_f64(ttft_ms / 1e3);
-        assert!(ttft + ms(1) >= sent && ttft < sent + ms(60), "{name}: {ttft:?} for {sent:?}");
-        let counted: u64 = report.sample.itl.iter().map(|gap| u64::from(gap.tokens)).sum();
-        assert!(counted < output && counted + 4 >= output, "{name}: {counted} gaps");
-        assert!(report.sample.itl.iter().all(|gap| gap.per_token > Duration::ZERO), "{name}");
+        let mut late = Vec::new();
+        for _ in 0..TRIES {
+            let report = replay(name).await;
+            assert_eq!(report.fault, None, "{name}");
+            assert_eq!(report.timeline.deltas.len(), deltas, "{name}");
+            assert_eq!((report.tokens.prompt, report.tokens.output), (Some(prompt), Some(output)), "{name}");
+            assert_eq!(report.tokens.source, Some(source), "{name}");
+            let ttft = report.sample.ttft.expect(name);
+            assert!(ttft + ms(1) >= sent, "{name}: {ttft:?} for {sent:?}");
+            assert!(report.sample.itl.iter().all(|gap| gap.per_token > Duration::ZERO), "{name}");
+            let counted: u64 = report.sample.itl.iter().map(|gap| u64::from(gap.tokens)).sum();
+            assert!(counted < output, "{name}: {counted} gaps");
+            if ttft < sent + ms(60) && counted + 4 >= output {
+                late.clear();
+                break;
+            }
+            late.push(format!("TTFT {ttft:?} for {sent:?}, {counted} gaps for {output} tokens"));
+        }
+        assert!(late.is_empty(), "{name}: {late:?}");
     }
 }
 
