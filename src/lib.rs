@@ -20,6 +20,9 @@
 //! | [`expose`] | the metrics as text |
 //! | [`forecast`] | how soon those rules will alert, and how often for nothing: simulated |
 //! | [`rules`] | alert rules, written from the objectives and the catalogue |
+//! | [`compare`] | two releases held against each other: what changed, and how sure that is |
+//! | [`history`] | what was measured, kept in a file that any SQLite client reads |
+//! | [`release`] | what a target runs, when that changed, and what it ran before |
 //! | [`config`] | a file becomes a plan, or every problem found in it |
 //! | [`simulate`] | the simulated engine: demo, fire drills, tests |
 //! | [`domain`] | the words that all of them speak; no I/O at all |
@@ -47,14 +50,17 @@
 
 pub mod catalogue;
 pub mod cli;
+pub mod compare;
 pub mod config;
 pub mod daemon;
 pub mod domain;
 pub mod expose;
 pub mod forecast;
+pub mod history;
 pub mod probe;
 pub mod protocol;
 pub mod record;
+pub mod release;
 pub mod rules;
 pub mod schedule;
 pub mod serve;

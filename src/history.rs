@@ -1,0 +1,1 @@
+//! What was measured, kept in a file that any SQLite client reads.

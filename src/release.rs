@@ -1,0 +1,1 @@
+//! What a target runs, when that changed, and what it ran before.
