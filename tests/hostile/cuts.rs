@@ -1,14 +1,14 @@
 //! A short answer, cut at every byte.
 
 use super::server::{CHUNKED, FINISH, Hostile, PLAIN, TEXT};
-use super::support::{Prober, QUICK, plan};
+use super::support::{PATIENT, Prober, plan};
 
 /// The outcome of an answer that ends after each of its bytes, in order.
 async fn cut_everywhere(answer: &str, more: &str) -> Vec<String> {
     let mut outcomes = Vec::new();
     for end in 0..answer.len() {
         let server = Hostile::saying(&answer.as_bytes()[..end]).await;
-        let report = Prober::new(plan(&server.url(), more, QUICK)).probe().await;
+        let report = Prober::new(plan(&server.url(), more, PATIENT)).probe().await;
         outcomes.push(report.outcome().to_owned());
     }
     outcomes

@@ -2,6 +2,7 @@
 
 #![allow(dead_code, reason = "each test file uses a part of this")]
 
+use std::fmt::Debug;
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -195,12 +196,51 @@ impl Prober {
     }
 }
 
-/// One probe to a server with a script, with short timeouts.
+/// One probe to a server with a script, with timeouts that it does not run into.
 pub async fn probe_script(script: Vec<Step>) -> Report {
-    let server = Server::start(script).await;
-    let url = format!("http://{}", server.address);
-    Prober::new(plan(&url, "", QUICK)).probe().await
+    probe_script_within(PATIENT, script).await
 }
 
-/// Timeouts that a test can wait for.
+/// One probe to a server with a script, with these timeouts.
+pub async fn probe_script_within(timeouts: &str, script: Vec<Step>) -> Report {
+    let server = Server::start(script).await;
+    let url = format!("http://{}", server.address);
+    Prober::new(plan(&url, "", timeouts)).probe().await
+}
+
+/// Timeouts that a test can wait for. A late host may run into them, so they are for those that wait for one.
 pub const QUICK: &str = "connect = '2s'\nfirst_token = '600ms'\nstall = '400ms'\ntotal = '3s'";
+
+/// Timeouts that even a late host does not run into.
+pub const PATIENT: &str = "connect = '5s'\nfirst_token = '20s'\nstall = '20s'\ntotal = '60s'";
+
+/// The tokens that came with the first chunk and so have no gap before them: more than one chunk's on a late host,
+/// which finds several in its first read. Each chunk counts for its equal share of all tokens.
+pub fn tokens_without_gap(report: &Report) -> u64 {
+    let deltas = &report.timeline.deltas;
+    let first = deltas.iter().take_while(|delta| delta.at - deltas[0].at < ms(1)).count() as u64;
+    first * report.tokens.output.expect("tokens were counted") / deltas.len() as u64
+}
+
+/// Attempts what a late host can spoil until it goes well once, and panics with all reasons if it never does.
+///
+/// A busy host lets a process stand still now and then, for some hundred milliseconds, and all that happens in it
+/// happens later. So an upper bound on a time is told as an `Err`; likewise any bound on the time between two
+/// events, which grows if the second is late and shrinks if the first is. Whatever no host can change belongs into
+/// an assertion, because that must hold in every attempt: what was counted, and that nothing came before its time.
+pub async fn punctually(attempt: impl AsyncFn() -> Result<(), String>) {
+    const ATTEMPTS: usize = 6;
+    let mut reasons = Vec::new();
+    while reasons.len() < ATTEMPTS {
+        match attempt().await {
+            Ok(()) => return,
+            Err(reason) => reasons.push(reason),
+        }
+    }
+    panic!("not once in {ATTEMPTS} attempts did it go well: {reasons:#?}");
+}
+
+/// What was measured as the reason for another attempt, unless it is as it should be.
+pub fn in_time(is_in_time: bool, measured: &impl Debug) -> Result<(), String> {
+    if is_in_time { Ok(()) } else { Err(format!("{measured:?}")) }
+}
