@@ -2,11 +2,16 @@
 
 mod buckets;
 mod labels;
+mod markdown;
+mod releases;
 
-use std::fmt::Write as _;
-
+use crate::compare::Metric;
 use crate::domain::{self, Goal, Measure, Slo, Target};
 pub use labels::{Direction, Label, Phase, ServerPhase};
+pub use markdown::markdown;
+pub use releases::{
+    COMPARED, SHARE_SHIFT, SHARE_SHIFT_LOWER, SHARE_SHIFT_UPPER, SHIFT, SHIFT_LOWER, SHIFT_UPPER, VERDICT,
+};
 
 /// One metric family.
 #[derive(Debug, Clone, Copy)]
@@ -41,8 +46,25 @@ pub enum Scope {
     /// The same, of targets over https. A series comes with the first handshake: no value before it would be
     /// true, and a 0 would be a certificate that ended in 1970.
     Secure,
+    /// `target`, `workload`, `metric`: what is compared of two releases. Series come with the first change of a target:
+    /// before it there is nothing to compare.
+    Compared(&'static [Metric]),
+    /// `target`, of targets that changed: series come likewise.
+    Changed,
     /// The daemon itself: no label.
     Daemon,
+}
+
+impl Scope {
+    /// Whether its series come with the first change of a target, if there is one at all.
+    pub fn awaits_a_change(self) -> bool {
+        matches!(self, Self::Compared(_) | Self::Changed)
+    }
+
+    /// Whether its series are there from the start.
+    pub fn is_there_at_once(self) -> bool {
+        self != Self::Secure && !self.awaits_a_change()
+    }
 }
 
 const fn family(name: &'static str, kind: Kind, scope: Scope, help: &'static str) -> Family {
@@ -259,7 +281,7 @@ pub const BUILD_INFO: Family = labelled(
 );
 
 /// In the order of the documentation.
-pub const ALL: [&Family; 34] = [
+pub const ALL: [&Family; 42] = [
     &PROBES,
     &FAILURES,
     &ANSWERS,
@@ -289,6 +311,14 @@ pub const ALL: [&Family; 34] = [
     &SLO_WINDOW,
     &TARGET_INFO,
     &CERTIFICATE_EXPIRY,
+    &VERDICT,
+    &SHIFT,
+    &SHIFT_LOWER,
+    &SHIFT_UPPER,
+    &SHARE_SHIFT,
+    &SHARE_SHIFT_LOWER,
+    &SHARE_SHIFT_UPPER,
+    &COMPARED,
     &LAG,
     &LOOP_LAG,
     &RELOAD_OK,
@@ -302,22 +332,25 @@ impl Family {
         let scope: &[&str] = match self.scope {
             Scope::Workload | Scope::Rag => &["target", "workload"],
             Scope::Slo => &["target", "workload", "slo"],
-            Scope::Target | Scope::Secure => &["target"],
+            Scope::Target | Scope::Secure | Scope::Changed => &["target"],
+            Scope::Compared(_) => &["target", "workload", "metric"],
             Scope::Daemon => &[],
         };
         scope.iter().copied().chain(self.label.and_then(Label::name)).collect()
     }
 
-    /// How many series Prometheus will store for it.
+    /// How many series Prometheus will store for it; at most, where they come later.
     pub fn series(&self, targets: &[impl AsRef<Target>], slos: &[impl AsRef<Slo>]) -> usize {
+        let workloads = || -> usize { targets.iter().map(|target| target.as_ref().mix.len()).sum() };
         let places = match self.scope {
-            Scope::Workload => targets.iter().map(|target| target.as_ref().mix.len()).sum(),
+            Scope::Workload => workloads(),
+            Scope::Compared(metrics) => workloads() * metrics.len(),
             Scope::Rag => targets.iter().map(|target| has_facts(target.as_ref())).sum(),
             Scope::Slo => {
                 let pairs = slos.iter().flat_map(|slo| targets.iter().map(move |target| (slo, target)));
                 pairs.map(|(slo, target)| covered(slo.as_ref(), target.as_ref())).sum()
             }
-            Scope::Target => targets.len(),
+            Scope::Target | Scope::Changed => targets.len(),
             Scope::Secure => targets.iter().filter(|target| target.as_ref().is_secure()).count(),
             Scope::Daemon => 1,
         };
@@ -376,28 +409,6 @@ impl Kind {
             Histogram(_) => "histogram",
         }
     }
-}
-
-/// The table of the README.
-pub fn markdown() -> String {
-    let mut table = String::from("| metric | type | labels | meaning |\n|---|---|---|---|\n");
-    for family in ALL {
-        let mut labels = family.labels().iter().map(|l| format!("`{l}`")).collect::<Vec<_>>();
-        if let (Some(last), Some(label)) = (labels.last_mut(), family.label.filter(|l| l.name().is_some())) {
-            let _ = write!(last, ": {}", label.values().join(", "));
-        } else if family.label == Some(Label::Info) {
-            labels.push("information".into());
-        }
-        let _ = writeln!(
-            table,
-            "| `{}` | {} | {} | {} |",
-            family.name,
-            family.kind.name(),
-            labels.join(", "),
-            family.help
-        );
-    }
-    table
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ mod objectives;
 mod process;
 mod quality;
 pub mod recent;
+mod releases;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -18,11 +19,13 @@ use metrics::Metrics;
 use narrator::Narrator;
 use quality::Quality;
 use recent::{Recent, Window};
+use releases::Releases;
 
 /// Everything that is known of what was measured.
 #[derive(Debug)]
 pub struct Recorder {
     metrics: Metrics,
+    releases: Releases,
     recent: Mutex<Recent>,
     narrator: Mutex<Narrator>,
     quality: Mutex<Quality>,
@@ -46,7 +49,13 @@ impl Recorder {
     pub fn new(targets: &[Arc<Target>], slos: &[Arc<Slo>]) -> Result<Self, Error> {
         let metrics = Metrics::new(targets, slos)?;
         metrics.reloaded(clock::wall_now());
-        Ok(Self { metrics, recent: Mutex::default(), narrator: Mutex::default(), quality: Mutex::default() })
+        Ok(Self {
+            releases: Releases::new(metrics.registry())?,
+            metrics,
+            recent: Mutex::default(),
+            narrator: Mutex::default(),
+            quality: Mutex::default(),
+        })
     }
 
     pub fn registry(&self) -> &prometheus::Registry {

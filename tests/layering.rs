@@ -48,7 +48,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
     ("protocol", &["domain"]),
     ("workload", &["domain"]),
     ("record", &["catalogue", "compare", "domain"]),
-    ("catalogue", &["domain"]),
+    ("catalogue", &["compare", "domain"]),
     ("expose", &[]),
     ("forecast", &["rules"]),
     ("rules", &["catalogue", "domain"]),

@@ -1,5 +1,6 @@
 //! Labels beside target and workload: every value that can occur is known here.
 
+use crate::compare::{self, Quantile};
 use crate::domain::{Depth, Failure, Skip, Verdict};
 
 /// A label with a closed set of values.
@@ -12,6 +13,9 @@ pub enum Label {
     ServerPhase,
     Direction,
     Depth,
+    Quantile,
+    /// What is known of a release beside the one before.
+    ReleaseVerdict,
     /// Free text about the target or the build; only on info metrics.
     Info,
 }
@@ -47,10 +51,11 @@ impl Label {
     pub fn name(self) -> Option<&'static str> {
         match self {
             Self::Failure | Self::Skip => Some("reason"),
-            Self::Verdict => Some("verdict"),
+            Self::Verdict | Self::ReleaseVerdict => Some("verdict"),
             Self::Phase | Self::ServerPhase => Some("phase"),
             Self::Direction => Some("direction"),
             Self::Depth => Some("depth"),
+            Self::Quantile => Some("quantile"),
             Self::Info => None,
         }
     }
@@ -64,6 +69,8 @@ impl Label {
             Self::ServerPhase => ServerPhase::ALL.iter().map(|p| p.label()).collect(),
             Self::Direction => Direction::ALL.iter().map(|d| d.label()).collect(),
             Self::Depth => Depth::BANDS.to_vec(),
+            Self::Quantile => Quantile::ALL.iter().map(|q| q.label()).collect(),
+            Self::ReleaseVerdict => compare::Verdict::ALL.iter().map(|v| v.label()).collect(),
             Self::Info => Vec::new(),
         }
     }

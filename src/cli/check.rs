@@ -63,8 +63,17 @@ fn describe(plan: &Plan) -> String {
     lines.push(String::new());
     lines.extend(objectives::describe(plan));
     lines.push(String::new());
-    let series: usize = catalogue::ALL.iter().map(|family| family.series(&plan.targets, &plan.slos)).sum();
-    lines.push(format!("Prometheus will store {series} series from http://{}/metrics.", plan.listen));
+    let series = |awaits_a_change: bool| -> usize {
+        let families =
+            catalogue::ALL.iter().filter(|family| family.scope.awaits_a_change() == awaits_a_change);
+        families.map(|family| family.series(&plan.targets, &plan.slos)).sum()
+    };
+    lines.push(format!(
+        "Prometheus will store {} series from http://{}/metrics, and up to {} more about changes of targets.",
+        series(false),
+        plan.listen,
+        series(true)
+    ));
     lines.extend(warnings(plan).iter().map(|warning| format!("\nWarning: {warning}")));
     lines.join("\n") + "\n"
 }

@@ -303,7 +303,7 @@ impl Places {
             Scope::Rag => self.rag.clone(),
             Scope::Slo => self.slos.clone(),
             Scope::Target => self.targets.clone(),
-            Scope::Secure => Vec::new(),
+            Scope::Secure | Scope::Compared(_) | Scope::Changed => Vec::new(),
             Scope::Daemon => vec![Vec::new()],
         };
         let Some(label) = family.label else { return scope };
@@ -315,7 +315,7 @@ impl Places {
     }
 }
 
-fn options(family: &Family) -> Opts {
+pub(super) fn options(family: &Family) -> Opts {
     Opts::new(family.name, family.help)
 }
 
@@ -347,7 +347,10 @@ fn histogram(registry: &Registry, family: &Family, places: &Places) -> Result<Hi
     register(registry, vec)
 }
 
-fn register<C: Collector + Clone + 'static>(registry: &Registry, collector: C) -> Result<C, Error> {
+pub(super) fn register<C: Collector + Clone + 'static>(
+    registry: &Registry,
+    collector: C,
+) -> Result<C, Error> {
     registry.register(Box::new(collector.clone()))?;
     Ok(collector)
 }
