@@ -10,6 +10,7 @@
 mod openslo;
 mod probe;
 mod regression;
+mod release;
 pub mod rule;
 mod slo;
 mod target;
@@ -58,6 +59,7 @@ pub fn groups(watched: Watched<'_>, options: &Options) -> Vec<Group> {
     groups.push(target::group(options));
     groups.push(probe::group(watched, options));
     groups.push(regression::group(options));
+    groups.push(release::group(options));
     groups
 }
 

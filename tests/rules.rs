@@ -136,6 +136,8 @@ proofs! {
     host_late: "SloprobeHostLate",
     probe_stalled: "SloprobeProbeStalled",
     rate_limited: "SloprobeRateLimited",
+    release_regressed: "SloprobeReleaseRegressed",
+    release_undecided: "SloprobeReleaseUndecided",
     rules_outdated: "SloprobeRulesOutdated",
     stream_stalls: "SloprobeStreamStalls",
     target_down: "SloprobeTargetDown",

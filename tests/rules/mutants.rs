@@ -17,7 +17,7 @@ const JOINS: [&str; 5] =
     ["and", "and ignoring (slo)", "and ignoring (alertname, alertstate, severity, drill)", "unless", "or"];
 
 /// Guards that are no clause of their own: the part of an expression that goes, and what takes its place.
-const INNER: [(&str, &str); 9] = [
+const INNER: [(&str, &str); 12] = [
     // What never happened is as old as the daemon, and not older.
     (
         " or (sloprobe_last_probe_timestamp_seconds == 0) + ignoring (target, workload) group_left () process_start_time_seconds",
@@ -36,6 +36,10 @@ const INNER: [(&str, &str); 9] = [
     ("[30m]))) > 0", "[30m])))"),
     ("[7d] offset 6h", "[7d]"),
     ("[1h] offset 35m", "[1h]"),
+    // One replica that is sure is enough, one that has an answer is enough, and the newest change is what is waited for.
+    ("max without (instance, pod, verdict)", "min without (instance, pod, verdict)"),
+    ("min without (instance, pod, verdict)", "max without (instance, pod, verdict)"),
+    ("max without (instance, pod) (sloprobe_release_", "min without (instance, pod) (sloprobe_release_"),
 ];
 
 /// The groups that an alert is in or reads: the others take time and change nothing.
