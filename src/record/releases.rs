@@ -142,6 +142,7 @@ impl Collector for Releases {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
     use std::time::{Duration, SystemTime};
 
     use super::*;
@@ -276,6 +277,34 @@ mod tests {
         recorder.uncompared("t");
         recorder.uncompared("t");
         assert_eq!((of("t"), of("u")), (BTreeMap::new(), other));
+    }
+
+    #[test]
+    fn every_reading_is_of_one_comparison_and_not_of_two() {
+        let recorder = recorder();
+        let of = |workload, verdict| {
+            comparison("t", workload, Metric::ALL.map(|metric| change(metric, verdict, Vec::new())).into())
+        };
+        let turns = [of("w", Verdict::Same), of("v", Verdict::Improved)];
+        recorder.compared(&turns[0]);
+        let is_over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_over.load(Relaxed) {
+                    for turn in &turns {
+                        recorder.compared(turn);
+                    }
+                }
+            });
+            let readings: Vec<_> = (0..300).map(|_| recorder.releases.collect()).collect();
+            is_over.store(true, Relaxed);
+            for families in readings {
+                let verdicts = families.iter().find(|family| family.name() == cat::VERDICT.name).unwrap();
+                let values = verdicts.get_metric().iter().map(|metric| metric.get_gauge().get_value());
+                assert_eq!(values.len(), Metric::ALL.len() * Verdict::ALL.len());
+                assert_eq!(values.filter(|&value| value > 0.5).count(), Metric::ALL.len());
+            }
+        });
     }
 
     #[test]
