@@ -51,6 +51,8 @@ pub enum Scope {
     Compared(&'static [Metric]),
     /// `target`, of targets that changed: series come likewise.
     Changed,
+    /// The same, of all targets. A series comes with the first sighting: when a release began is not known before.
+    Released,
     /// The daemon itself: no label.
     Daemon,
 }
@@ -63,7 +65,7 @@ impl Scope {
 
     /// Whether its series are there from the start.
     pub fn is_there_at_once(self) -> bool {
-        self != Self::Secure && !self.awaits_a_change()
+        !matches!(self, Self::Secure | Self::Released) && !self.awaits_a_change()
     }
 }
 
@@ -241,9 +243,15 @@ pub const TARGET_INFO: Family = labelled(
         "sloprobe_target_info",
         Gauge,
         Scope::Target,
-        "Always 1: what the target is (api, model; served model, engine, version and fingerprint as found), with the labels of the configuration.",
+        "Always 1: what the target is (api, model; served model, engine, version and fingerprint as found), with the labels of the configuration. Several series while several releases answer in turn.",
     ),
     Label::Info,
+);
+pub const RELEASE_TIME: Family = family(
+    "sloprobe_release_timestamp_seconds",
+    Gauge,
+    Scope::Released,
+    "When the target's present release began: another engine, version, served model or fingerprint, other labels, or a mark. No series before the first sighting.",
 );
 pub const CERTIFICATE_EXPIRY: Family = family(
     "sloprobe_certificate_expiry_timestamp_seconds",
@@ -281,7 +289,7 @@ pub const BUILD_INFO: Family = labelled(
 );
 
 /// In the order of the documentation.
-pub const ALL: [&Family; 42] = [
+pub const ALL: [&Family; 43] = [
     &PROBES,
     &FAILURES,
     &ANSWERS,
@@ -310,6 +318,7 @@ pub const ALL: [&Family; 42] = [
     &SLO_BUDGET,
     &SLO_WINDOW,
     &TARGET_INFO,
+    &RELEASE_TIME,
     &CERTIFICATE_EXPIRY,
     &VERDICT,
     &SHIFT,
@@ -332,7 +341,7 @@ impl Family {
         let scope: &[&str] = match self.scope {
             Scope::Workload | Scope::Rag => &["target", "workload"],
             Scope::Slo => &["target", "workload", "slo"],
-            Scope::Target | Scope::Secure | Scope::Changed => &["target"],
+            Scope::Target | Scope::Secure | Scope::Released | Scope::Changed => &["target"],
             Scope::Compared(_) => &["target", "workload", "metric"],
             Scope::Daemon => &[],
         };
@@ -350,7 +359,7 @@ impl Family {
                 let pairs = slos.iter().flat_map(|slo| targets.iter().map(move |target| (slo, target)));
                 pairs.map(|(slo, target)| covered(slo.as_ref(), target.as_ref())).sum()
             }
-            Scope::Target | Scope::Changed => targets.len(),
+            Scope::Target | Scope::Released | Scope::Changed => targets.len(),
             Scope::Secure => targets.iter().filter(|target| target.as_ref().is_secure()).count(),
             Scope::Daemon => 1,
         };

@@ -16,6 +16,8 @@ use crate::config::Plan;
 use crate::domain::{Share, Target, clock};
 use crate::probe::{Transport, Trust, Unusable};
 use crate::record::{self, Recorder};
+use crate::release::ledger::{InMemory, Ledger};
+use crate::release::{Patience, Releases};
 use crate::schedule::Schedule;
 use crate::schedule::cadence::{Grid, Rotation};
 use crate::schedule::guard::{Guard, House};
@@ -31,6 +33,7 @@ pub use memory::Memory;
 pub struct Daemon {
     plan: Plan,
     recorder: Arc<Recorder>,
+    releases: Arc<Releases>,
     transports: Vec<Arc<Transport>>,
     /// How often each target is asked what it runs.
     pub pace: Pace,
@@ -55,15 +58,25 @@ pub enum Error {
 
 impl Daemon {
     pub fn new(plan: Plan) -> Result<Self, Error> {
+        Self::build(plan, Box::new(InMemory::default()), Patience::default())
+    }
+
+    /// With a ledger of releases, and the patience to wait until one has settled.
+    pub fn build(plan: Plan, ledger: Box<dyn Ledger>, patience: Patience) -> Result<Self, Error> {
         let recorder = Arc::new(Recorder::new(&plan.targets, &plan.slos)?);
+        let releases = Arc::new(Releases::new(&plan.targets, ledger, Arc::clone(&recorder), patience));
         let trust = Trust::default();
         let transports: Result<_, Unusable> =
             plan.targets.iter().map(|target| Ok(Arc::new(Transport::new(target, &trust)?))).collect();
-        Ok(Self { transports: transports?, plan, recorder, pace: Pace::default() })
+        Ok(Self { transports: transports?, plan, recorder, releases, pace: Pace::default() })
     }
 
     pub fn recorder(&self) -> Arc<Recorder> {
         Arc::clone(&self.recorder)
+    }
+
+    pub fn releases(&self) -> Arc<Releases> {
+        Arc::clone(&self.releases)
     }
 
     /// Probes and serves until `shutdown`; then sends no new probe, gives those under way `drain` to end,
@@ -126,13 +139,14 @@ impl Daemon {
                 sources,
                 guard: Guard::new(&house, target, now),
                 recorder: self.recorder(),
+                releases: self.releases(),
                 pulse: Arc::clone(&pulse),
                 standing: Arc::clone(&standing),
             };
             tasks.spawn(schedule.run(stopped.clone()));
-            let (transport, recorder) = (Arc::clone(transport), self.recorder());
+            let (transport, releases) = (Arc::clone(transport), self.releases());
             let (pace, stopped) = (self.pace, stopped.clone());
-            tasks.spawn(identify::watch(transport, recorder, standing, own, first, pace, stopped));
+            tasks.spawn(identify::watch(transport, releases, standing, own, first, pace, stopped));
             first += IDENTIFY_SPREAD;
         }
         if let Some(path) = self.plan.state.clone() {

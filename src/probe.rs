@@ -22,7 +22,7 @@ use crate::domain::{
 };
 use crate::protocol::{Dialect, Request};
 pub use count::{Counted, count_tokens};
-pub use identify::{Page, identify};
+pub use identify::{Page, hear, identify};
 pub use knowledge::Knowledge;
 use patience::{Limit, Patience};
 use read::{Read, Reading};

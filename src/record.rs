@@ -10,11 +10,11 @@ pub mod recent;
 mod releases;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use tokio::time::Instant;
 
-use crate::domain::{Identity, Report, Skip, Slo, Target, Workload, clock};
+use crate::domain::{Makeup, Report, Skip, Slo, Target, Workload, clock};
 use metrics::Metrics;
 use narrator::Narrator;
 use quality::Quality;
@@ -81,17 +81,9 @@ impl Recorder {
         lock(&self.quality).tell(report);
     }
 
-    /// What a target turned out to run, now or again.
-    pub fn identified(&self, target: &Target, identity: &Identity) {
-        if let Some(was) = self.metrics.identified(target, identity) {
-            let (served_model, context_tokens) = (identity.model.as_deref(), identity.context_tokens);
-            let (name, is_first) = (&*target.name, was == Identity::of(target.engine));
-            if is_first {
-                tracing::info!(target = name, served_model, context_tokens, "runs {identity}");
-            } else {
-                tracing::info!(target = name, %was, served_model, context_tokens, "now runs {identity}");
-            }
-        }
+    /// What a target runs: one makeup, or several while they answer in turn; and when the newest of them began.
+    pub fn runs(&self, target: &Target, makeups: &[&Makeup], began: SystemTime) {
+        self.metrics.runs(target, makeups, began);
     }
 
     /// The event loop ran a timer this much too late.
@@ -122,11 +114,9 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 #[cfg(test)]
 mod tests {
-    use std::time::SystemTime;
-
     use super::*;
     use crate::domain::sample::Itl;
-    use crate::domain::{Engine, Failure, Goal, Measure, Sample, Tokens, fixture};
+    use crate::domain::{Failure, Goal, Measure, Sample, Tokens, fixture};
 
     const MS: Duration = Duration::from_millis(1);
 
@@ -282,64 +272,61 @@ mod tests {
         assert!(close(value(&recorder, &of("u", "")), 1.0));
     }
 
-    /// The labels of the only series of the only target.
-    fn info(recorder: &Recorder) -> String {
+    /// The labels of the series of the only target.
+    fn infos(recorder: &Recorder) -> Vec<String> {
         let text = prometheus::TextEncoder::new().encode_to_string(&recorder.registry().gather()).unwrap();
-        let lines: Vec<_> = text.lines().filter(|line| line.starts_with("sloprobe_target_info{")).collect();
-        assert_eq!(lines.len(), 1, "{lines:#?}");
-        lines[0].to_owned()
+        text.lines().filter(|line| line.starts_with("sloprobe_target_info{")).map(str::to_owned).collect()
+    }
+
+    fn vllm(version: &str, fingerprint: Option<&str>) -> Makeup {
+        Makeup {
+            engine: "vllm".into(),
+            version: Some(version.into()),
+            model: Some("/models/tiny".into()),
+            fingerprint: fingerprint.map(str::to_owned),
+            ..Makeup::default()
+        }
     }
 
     #[test]
-    fn a_target_has_one_info_series_whatever_it_turns_out_to_be() {
+    fn a_target_has_an_info_series_for_everything_that_it_is_and_the_time_of_the_newest() {
         let target = fixture::target("t", &["w"]);
         let recorder = Recorder::new(std::slice::from_ref(&target), &[]).unwrap();
-        let mut identity = Identity {
-            version: Some("0.32.0".into()),
-            model: Some("/models/tiny".into()),
-            ..Identity::of(Engine::Vllm)
-        };
-        recorder.identified(&target, &identity);
+        let series = r#"sloprobe_release_timestamp_seconds{target="t"}"#;
+        let text = prometheus::TextEncoder::new().encode_to_string(&recorder.registry().gather()).unwrap();
+        assert!(!text.contains("release_timestamp"), "no series before anything is known: {text}");
+        let (old, new) = (vllm("0.32.0", None), vllm("0.33.0", Some("fp_1")));
+        let at = |seconds| SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
+
+        recorder.runs(&target, &[&old], at(1_900_000_000));
+        assert_eq!(infos(&recorder).len(), 1);
         assert!(
-            info(&recorder)
+            infos(&recorder)[0]
                 .contains(r#"engine="vllm",fingerprint="",model="tiny",served_model="/models/tiny""#)
         );
-        let mut report = fixture::report(&target, sample(), None);
-        report.fingerprint = Some("fp_1".into());
-        recorder.record(&report);
-        identity.version = Some("0.33.0".into());
-        recorder.identified(&target, &identity);
-        let info = info(&recorder);
-        assert!(info.contains(r#"fingerprint="fp_1""#) && info.contains(r#"version="0.33.0""#), "{info}");
-    }
+        assert!(close(value(&recorder, series), 1.9e9));
 
-    /// What the log says while `work` is done.
-    fn log_of(work: impl FnOnce()) -> String {
-        let (reader, writer) = std::io::pipe().unwrap();
-        let log = tracing_subscriber::fmt().with_ansi(false).with_writer(Mutex::new(writer)).finish();
-        tracing::subscriber::with_default(log, work);
-        std::io::read_to_string(reader).unwrap()
+        recorder.runs(&target, &[&old, &new], at(1_900_000_060));
+        let both = infos(&recorder);
+        assert_eq!(both.len(), 2, "{both:#?}");
+        assert!(both.iter().any(|info| info.contains(r#"version="0.32.0""#)), "{both:#?}");
+        assert!(both.iter().any(|info| info.contains(r#"fingerprint="fp_1""#)), "{both:#?}");
+        assert!(close(value(&recorder, series), 1.900_000_06e9));
+
+        recorder.runs(&target, &[&new], at(1_900_000_060));
+        let one = infos(&recorder);
+        assert!(one.len() == 1 && one[0].contains(r#"version="0.33.0""#), "{one:#?}");
     }
 
     #[test]
-    fn the_first_finding_is_no_change_and_the_next_one_is() {
-        for configured in [Engine::Auto, Engine::Vllm] {
-            let mut target = (*fixture::target("t", &["w"])).clone();
-            target.engine = configured;
-            let target = Arc::new(target);
-            let recorder = Recorder::new(std::slice::from_ref(&target), &[]).unwrap();
-            let found = |version: &str| Identity {
-                version: Some(version.into()),
-                model: Some("org/tiny".into()),
-                ..Identity::of(Engine::Vllm)
-            };
-            let first = log_of(|| recorder.identified(&target, &found("0.32.0")));
-            assert!(first.contains(" runs vllm 0.32.0 ") && first.contains("org/tiny"), "{first}");
-            assert!(!first.contains("now") && !first.contains("was"), "{first}");
-            assert_eq!(log_of(|| recorder.identified(&target, &found("0.32.0"))), "");
-            let second = log_of(|| recorder.identified(&target, &found("0.33.0")));
-            assert!(second.contains(" now runs vllm 0.33.0 "), "{second}");
-            assert!(second.contains("was=vllm 0.32.0"), "{second}");
+    fn what_differs_by_a_mark_alone_has_one_series() {
+        let target = fixture::target("t", &["w"]);
+        let recorder = Recorder::new(std::slice::from_ref(&target), &[]).unwrap();
+        let plain = vllm("0.32.0", None);
+        let marked = Makeup { mark: Some("driver 580".into()), ..plain.clone() };
+        for shown in [&[&plain][..], &[&plain, &marked], &[&marked]] {
+            recorder.runs(&target, shown, SystemTime::UNIX_EPOCH);
+            assert_eq!(infos(&recorder).len(), 1, "{shown:?}");
         }
     }
 
@@ -347,12 +334,13 @@ mod tests {
     fn a_target_with_a_new_name_in_every_answer_does_not_fill_the_database() {
         let target = fixture::target("t", &["w"]);
         let recorder = Recorder::new(std::slice::from_ref(&target), &[]).unwrap();
-        let mut report = fixture::report(&target, sample(), None);
         let names: std::collections::BTreeSet<_> = (0..1000)
             .map(|number| {
-                report.fingerprint = Some(format!("fp_{number}"));
-                recorder.record(&report);
-                info(&recorder)
+                let makeup = vllm("0.32.0", Some(&format!("fp_{number}")));
+                recorder.runs(&target, &[&makeup], SystemTime::UNIX_EPOCH);
+                let shown = infos(&recorder);
+                assert_eq!(shown.len(), 1, "{shown:#?}");
+                shown
             })
             .collect();
         assert!((90..=100).contains(&names.len()), "{}", names.len());

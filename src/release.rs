@@ -1,1 +1,208 @@
 //! What a target runs, when that changed, and what it ran before.
+//!
+//! [`Releases`] hears what is seen of each target, lets a [`tracker::Tracker`] decide what that means, and writes it
+//! down: into the [`ledger::Ledger`], onto the metrics and into the log.
+
+pub mod features;
+pub mod ledger;
+pub mod mark;
+mod noise;
+mod tell;
+#[cfg(test)]
+mod tests;
+mod track;
+pub mod tracker;
+
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
+
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use crate::domain::{Identity, Makeup, Release, ReleaseId, Report, Target, clock};
+use crate::record::Recorder;
+use features::{Features, Kind};
+use ledger::Ledger;
+use mark::{Mark, Marked, Refused};
+pub use tracker::Patience;
+use tracker::{Change, Moment, Tracker};
+
+/// The releases of all targets.
+#[derive(Debug)]
+pub struct Releases {
+    places: Vec<Place>,
+    ledger: Box<dyn Ledger>,
+    recorder: Arc<Recorder>,
+    /// How many releases could not be written down.
+    unwritten: AtomicI64,
+}
+
+/// One target's.
+#[derive(Debug)]
+struct Place {
+    target: Arc<Target>,
+    state: Mutex<State>,
+    /// Whether asking more often helps to see what goes on.
+    unclear: watch::Sender<bool>,
+}
+
+#[derive(Debug)]
+struct State {
+    tracker: Tracker,
+    /// The metrics show what it runs, which the history alone does not tell: it may be something else by now.
+    is_shown: bool,
+    /// The log says what it runs.
+    is_told: bool,
+}
+
+impl Releases {
+    /// Goes on where the ledger ends.
+    pub fn new(
+        targets: &[Arc<Target>],
+        ledger: Box<dyn Ledger>,
+        recorder: Arc<Recorder>,
+        patience: Patience,
+    ) -> Self {
+        let places = targets.iter().map(|target| Place::new(target, patience)).collect();
+        let releases = Self { places, ledger, recorder, unwritten: AtomicI64::new(0) };
+        for place in &releases.places {
+            let past = releases.ledger.releases(&place.target.name);
+            releases.change(place, None, |tracker, now, begin| tracker.resume(&past, now, begin));
+            place.state().is_shown = false;
+        }
+        releases
+    }
+
+    /// What a target told when it was asked: that, and not what is remembered of earlier times.
+    pub fn identified(&self, target: &Target, identity: &Identity) {
+        let Some(place) = self.place(&target.name) else { return };
+        let seen = Features::asked(identity);
+        let told = self.change(place, identity.context_tokens, |tracker, now, begin| {
+            tracker.see(Kind::Asking, seen, now, begin)
+        });
+        let mut state = place.state();
+        let is_news = *identity != Identity::of(target.engine) && !state.is_told;
+        if let Some(newest) = state.tracker.current().next_back().filter(|_| is_news && !told) {
+            tell::tell_first(&target.name, &newest.makeup, identity.context_tokens);
+        }
+        state.is_told |= is_news || told;
+    }
+
+    /// A probe has ended: the release that it belongs to, and whether it may be another's as well.
+    pub fn reported(&self, report: &Report) -> (ReleaseId, bool) {
+        let Some(place) = self.place(&report.target.name) else { return (ReleaseId(0), true) };
+        // A server may repeat what it was sent, and this goes into a file.
+        let name = report.fingerprint.as_ref().map(|name| report.target.redact(name));
+        let seen = Features::named(name.as_deref());
+        self.change(place, None, |tracker, now, begin| tracker.see(Kind::Probe, seen, now, begin));
+        let state = place.state();
+        let newest = state.tracker.current().next_back();
+        (newest.map_or(ReleaseId(0), |newest| newest.id), state.tracker.is_mixed(report.wall))
+    }
+
+    /// A person says that something about the target is new.
+    pub fn marked(&self, target: &str, mark: &Mark) -> Marked {
+        let Some(place) = self.place(target) else {
+            let known = self.places.iter().map(|place| place.target.name.to_string()).collect();
+            return Err(Refused::NoSuchTarget { name: target.to_owned(), known });
+        };
+        let mut began = None;
+        self.change(place, None, |tracker, now, begin| {
+            let changes = tracker.mark(mark.text(), now, begin).unwrap_or_default();
+            if !changes.is_empty() {
+                self.ledger.mark(target, mark.text(), now.wall);
+                began = tracker.current().next_back().cloned();
+            }
+            changes
+        });
+        began.ok_or(Refused::TooMany)
+    }
+
+    /// What the target runs, oldest first: several while they answer in turn, none before anything is known.
+    pub fn current(&self, target: &str) -> Vec<Release> {
+        self.place(target).map(|place| place.state().tracker.current().cloned().collect()).unwrap_or_default()
+    }
+
+    /// The newest release that had settled before the newest current one.
+    pub fn previous(&self, target: &str) -> Option<Release> {
+        self.place(target)?.state().tracker.previous().cloned()
+    }
+
+    /// Whether asking a target more often helps to see what goes on.
+    pub fn unclear(&self, target: &str) -> watch::Receiver<bool> {
+        self.place(target).map_or_else(|| watch::channel(false).1, |place| place.unclear.subscribe())
+    }
+
+    fn place(&self, target: &str) -> Option<&Place> {
+        self.places.iter().find(|place| *place.target.name == *target)
+    }
+
+    /// Lets a tracker work, and writes down what changed; whether the log was told what the target runs.
+    fn change(
+        &self,
+        place: &Place,
+        context_tokens: Option<u32>,
+        work: impl FnOnce(&mut Tracker, Moment, &mut tracker::Begin<'_>) -> Vec<Change>,
+    ) -> bool {
+        let now = Moment { instant: Instant::now(), wall: clock::wall_now() };
+        let name = &place.target.name;
+        let mut state = place.state();
+        let changes =
+            work(&mut state.tracker, now, &mut |makeup: &Makeup, began| self.begin(name, makeup, began));
+        let mut told = false;
+        for change in &changes {
+            self.write(change);
+            told |= tell::tell(name, change, context_tokens);
+        }
+        let has_current = state.tracker.current().next().is_some();
+        if has_current && (!changes.is_empty() || !state.is_shown) {
+            state.is_shown = true;
+            self.show(place, &state.tracker);
+        }
+        let unclear = state.tracker.wants_asking(now.instant);
+        place.unclear.send_if_modified(|was| std::mem::replace(was, unclear) != unclear);
+        told
+    }
+
+    /// A release that cannot be written down has a number all the same, such as no ledger gives.
+    fn begin(&self, target: &str, makeup: &Makeup, began: SystemTime) -> ReleaseId {
+        self.ledger.begin(target, makeup, began).unwrap_or_else(|error| {
+            tracing::warn!(target, %error, "a release of the target cannot be kept");
+            ReleaseId(-1 - self.unwritten.fetch_add(1, Ordering::Relaxed))
+        })
+    }
+
+    fn write(&self, change: &Change) {
+        match change {
+            Change::Began { release, .. } | Change::Settled { release, .. } => {
+                if let Some(at) = release.settled {
+                    self.ledger.settle(release.id, at);
+                }
+            }
+            Change::Learned { release, .. } | Change::Muted { release, .. } => {
+                self.ledger.amend(release.id, &release.makeup);
+            }
+            Change::InTurn { .. } | Change::RolledBack { .. } => {}
+        }
+    }
+
+    fn show(&self, place: &Place, tracker: &Tracker) {
+        let makeups: Vec<&Makeup> = tracker.current().map(|release| &release.makeup).collect();
+        if let Some(newest) = tracker.current().next_back() {
+            self.recorder.runs(&place.target, &makeups, newest.began);
+        }
+    }
+}
+
+impl Place {
+    fn new(target: &Arc<Target>, patience: Patience) -> Self {
+        let tracker = Tracker::new(target, patience);
+        let state = Mutex::new(State { tracker, is_shown: true, is_told: false });
+        Self { target: Arc::clone(target), state, unclear: watch::channel(false).0 }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

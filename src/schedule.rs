@@ -20,6 +20,7 @@ use tokio::time::{Instant, sleep_until};
 use crate::domain::{Skip, Target};
 use crate::probe::{self, Job, Transport};
 use crate::record::Recorder;
+use crate::release::Releases;
 use crate::workload::{Posed, Source};
 use cadence::{Grid, Rotation};
 use guard::Guard;
@@ -37,6 +38,7 @@ pub struct Schedule {
     pub sources: Vec<Source>,
     pub guard: Guard,
     pub recorder: Arc<Recorder>,
+    pub releases: Arc<Releases>,
     pub pulse: Arc<Pulse>,
     pub standing: Arc<Standing>,
 }
@@ -84,7 +86,7 @@ impl Schedule {
         let in_flight = self.recorder.started(&self.target, workload);
         let (transport, recorder) = (Arc::clone(&self.transport), Arc::clone(&self.recorder));
         let (pulse, learner) = (Arc::clone(&self.pulse), self.sources[turn].learner());
-        let standing = Arc::clone(&self.standing);
+        let (standing, releases) = (Arc::clone(&self.standing), Arc::clone(&self.releases));
         running.spawn(async move {
             let mut report = probe::run(&transport, job).await;
             report.suspect = pulse.was_late_since(report.timeline.started, Instant::now());
@@ -95,6 +97,7 @@ impl Schedule {
             }
             permit.settle(&report, Instant::now());
             standing.hear(&report);
+            releases.reported(&report);
             recorder.record(&report);
             drop(in_flight);
         });

@@ -215,6 +215,7 @@ fn a_fresh_exposition_has_as_many_series_as_check_announces() {
     };
     assert_eq!(exposed, announced(Scope::is_there_at_once));
     assert_eq!(announced(|scope| scope == Scope::Secure), 1, "one of the targets is reached over https");
+    assert_eq!(announced(|scope| scope == Scope::Released), 2, "both targets have a release");
 }
 
 #[test]

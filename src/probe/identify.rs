@@ -90,21 +90,30 @@ impl Page {
 /// Finds out what the target runs, and notes it in the transport's knowledge. That nothing is found is no
 /// error: many servers do not tell. A target whose engine is given as "other" is not asked at all.
 pub async fn identify(transport: &Transport) -> Identity {
+    hear(transport).await;
+    transport.knowledge().identity()
+}
+
+/// The same, but gives only what the server told this time, and not what is known from earlier ones; none if it
+/// told nothing.
+pub async fn hear(transport: &Transport) -> Option<Identity> {
     let target = transport.target();
-    let is_settled = target.engine == Engine::Other || ask(transport).await;
+    let mut findings = Findings::of(target.api, target.engine);
+    let is_settled = target.engine == Engine::Other || ask(transport, &mut findings).await;
     let identity = transport.knowledge().identity();
     tracing::debug!(target = &*target.name, %identity, "identified");
     if is_settled {
         tell_inexact(transport, &identity);
     }
-    identity
+    let heard = shown(target, &findings);
+    let has_told = heard.version.is_some() || heard.model.is_some() || heard.context_tokens.is_some();
+    (has_told || (target.engine == Engine::Auto && heard.engine != Engine::Auto)).then_some(heard)
 }
 
 /// Reads page after page; whether the server answered to the last of them.
-async fn ask(transport: &Transport) -> bool {
+async fn ask(transport: &Transport, findings: &mut Findings) -> bool {
     let target = transport.target();
     let Some(mut lane) = new_lane(transport) else { return false };
-    let mut findings = Findings::of(target.api, target.engine);
     let mut is_open = false;
     while let Some(page) = findings.next() {
         let mut fetched = fetch(transport, &lane, page).await;
@@ -122,7 +131,7 @@ async fn ask(transport: &Transport) -> bool {
         is_open = true;
         findings.asked(page);
         // Kept step by step: whoever gives up waiting still has what came until then.
-        transport.knowledge().learn(target.engine, shown(target, &findings));
+        transport.knowledge().learn(target.engine, shown(target, findings));
     }
     true
 }

@@ -1,4 +1,4 @@
-//! `sloprobe_target_info`: one series per target, whose labels follow what the target turns out to be.
+//! `sloprobe_target_info`: what each target turns out to be, a series for everything that answers there now.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex};
@@ -7,7 +7,7 @@ use prometheus::core::{Collector, Desc};
 use prometheus::{Error, GaugeVec, Opts, proto};
 
 use super::lock;
-use crate::domain::{Engine, Identity, Target};
+use crate::domain::{Identity, Makeup, Target};
 
 /// The labels beside those of the user.
 const FIXED: [&str; 7] = ["target", "api", "model", "served_model", "engine", "version", "fingerprint"];
@@ -20,7 +20,8 @@ const MAX_NAMES: usize = 100;
 #[derive(Debug, Clone)]
 pub(super) struct TargetInfo {
     vec: GaugeVec,
-    /// Held while series change and while they are read: every reading has one series per target.
+    /// Held while series change and while they are read: every reading has at least one series per target, and
+    /// more than one only while several releases answer in turn.
     state: Arc<Mutex<State>>,
 }
 
@@ -31,12 +32,11 @@ struct State {
     shown: HashMap<Arc<str>, Shown>,
 }
 
-/// What one target's series says now.
-#[derive(Debug)]
+/// What one target's series say.
+#[derive(Debug, Default)]
 struct Shown {
-    engine: Engine,
-    name: Name,
-    values: Vec<String>,
+    /// The label values of each.
+    series: Vec<Vec<String>>,
     /// What has been shown so far.
     names: HashSet<Name>,
     /// It has been told that there are too many of them.
@@ -61,75 +61,51 @@ impl TargetInfo {
         let own = own.into_iter().map(str::to_owned).collect();
         let info = Self { vec, state: Arc::new(Mutex::new(State { own, ..State::default() })) };
         for target in targets {
-            info.identified(target, &Identity::of(target.engine));
+            info.show(target, &[&Makeup::of(&Identity::of(target.engine), &target.labels)]);
         }
         Ok(info)
     }
 
-    /// Shows what was found; gives what was shown before if that was another engine, version or model.
-    pub(super) fn identified(&self, target: &Target, identity: &Identity) -> Option<Identity> {
-        self.change(target, |shown| {
-            let old = shown.identity();
-            shown.engine = identity.engine;
-            shown.name.version = identity.version.clone().unwrap_or_default();
-            shown.name.served_model = identity.model.clone().unwrap_or_default();
-            (old != shown.identity()).then_some(old)
-        })
-    }
-
-    pub(super) fn fingerprinted(&self, target: &Target, fingerprint: &str) {
-        self.change(target, |shown| {
-            if shown.name.fingerprint != fingerprint {
-                fingerprint.clone_into(&mut shown.name.fingerprint);
-            }
-        });
-    }
-
-    fn change<T>(&self, target: &Target, work: impl FnOnce(&mut Shown) -> T) -> T {
+    /// Shows what the target is now, and nothing else of it.
+    pub(super) fn show(&self, target: &Target, makeups: &[&Makeup]) {
         let mut state = lock(&self.state);
         let State { own, shown } = &mut *state;
-        let shown = shown.entry(Arc::clone(&target.name)).or_insert_with(|| Shown::new(target.engine));
-        let done = work(shown);
-        let values = shown.labels(target, own);
-        if values != shown.values {
-            // An error says that there was no such series, as at the beginning.
-            let _ = self.vec.remove_label_values(&shown.values);
-            self.vec.with_label_values(&values).set(1.0);
-            shown.values = values;
+        let shown = shown.entry(Arc::clone(&target.name)).or_default();
+        let series: Vec<_> = makeups.iter().map(|makeup| shown.labels(target, makeup, own)).collect();
+        for old in shown.series.iter().filter(|old| !series.contains(old)) {
+            // An error says that two makeups had one series, which is gone.
+            let _ = self.vec.remove_label_values(old);
         }
-        done
+        for values in &series {
+            self.vec.with_label_values(values).set(1.0);
+        }
+        shown.series = series;
     }
 }
 
 impl Shown {
-    fn new(engine: Engine) -> Self {
-        Self { engine, name: Name::default(), values: Vec::new(), names: HashSet::new(), told: false }
-    }
-
-    /// As it would have been found.
-    fn identity(&self) -> Identity {
-        let text = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
-        Identity {
-            version: text(&self.name.version),
-            model: text(&self.name.served_model),
-            ..Identity::of(self.engine)
+    fn labels(&mut self, target: &Target, makeup: &Makeup, own: &[String]) -> Vec<String> {
+        let text = |text: &Option<String>| text.clone().unwrap_or_default();
+        let mut name = Name {
+            served_model: text(&makeup.model),
+            version: text(&makeup.version),
+            fingerprint: text(&makeup.fingerprint),
+        };
+        if self.names.contains(&name) || self.names.len() < MAX_NAMES {
+            self.names.insert(name.clone());
+        } else {
+            if !std::mem::replace(&mut self.told, true) {
+                tracing::warn!(
+                    target = &*target.name,
+                    "the target has had {MAX_NAMES} names; new ones are not shown on sloprobe_target_info"
+                );
+            }
+            name = Name::default();
         }
-    }
-
-    fn labels(&mut self, target: &Target, own: &[String]) -> Vec<String> {
-        let may_show = self.names.contains(&self.name) || self.names.len() < MAX_NAMES;
-        if may_show {
-            self.names.insert(self.name.clone());
-        } else if !std::mem::replace(&mut self.told, true) {
-            tracing::warn!(
-                target = &*target.name,
-                "the target has had {MAX_NAMES} names; new ones are not shown on sloprobe_target_info"
-            );
-        }
-        let Name { served_model, version, fingerprint } =
-            if may_show { self.name.clone() } else { Name::default() };
-        let [name, api, model] = [&*target.name, target.api.name(), &target.model].map(str::to_owned);
-        let fixed = [name, api, model, served_model, self.engine.name().to_owned(), version, fingerprint];
+        let engine = if makeup.engine.is_empty() { target.engine.name() } else { &makeup.engine };
+        let [target_name, api, model, engine] =
+            [&*target.name, target.api.name(), &target.model, engine].map(str::to_owned);
+        let fixed = [target_name, api, model, name.served_model, engine, name.version, name.fingerprint];
         let own = own.iter().map(|name| target.labels.get(name).cloned().unwrap_or_default());
         fixed.into_iter().chain(own).collect()
     }

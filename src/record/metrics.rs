@@ -14,7 +14,7 @@ use super::objectives::{self, Objectives};
 use super::process::Process;
 use crate::catalogue::{self as cat, Direction, Family, Kind, Phase, Scope, ServerPhase};
 use crate::domain::clock::unix_seconds;
-use crate::domain::{self, Identity, Report, Skip, Slo, Target, Verdict, Workload};
+use crate::domain::{self, Makeup, Report, Skip, Slo, Target, Verdict, Workload};
 
 #[derive(Debug)]
 pub(super) struct Metrics {
@@ -44,6 +44,7 @@ pub(super) struct Metrics {
     interval: GaugeVec,
     objectives: Objectives,
     info: TargetInfo,
+    release_time: GaugeVec,
     certificate_expiry: GaugeVec,
     lag: Histogram,
     loop_lag: Histogram,
@@ -82,6 +83,7 @@ impl Metrics {
             interval: gauge(r, &cat::INTERVAL, &places)?,
             objectives: Objectives::new(r, &places, targets, slos)?,
             info: register(r, TargetInfo::new(options(&cat::TARGET_INFO), targets)?)?,
+            release_time: gauge(r, &cat::RELEASE_TIME, &places)?,
             certificate_expiry: gauge(r, &cat::CERTIFICATE_EXPIRY, &places)?,
             lag: histogram(r, &cat::LAG, &places)?.with_label_values::<&str>(&[]),
             loop_lag: histogram(r, &cat::LOOP_LAG, &places)?.with_label_values::<&str>(&[]),
@@ -124,9 +126,10 @@ impl Metrics {
         self.objectives.counted(target, workload, slo)
     }
 
-    /// What a target turned out to be; gives what it was before if that is news.
-    pub(super) fn identified(&self, target: &Target, identity: &Identity) -> Option<Identity> {
-        self.info.identified(target, identity)
+    /// What a target is now, and since when the newest of that.
+    pub(super) fn runs(&self, target: &Target, makeups: &[&Makeup], began: SystemTime) {
+        self.info.show(target, makeups);
+        self.release_time.with_label_values(&[&*target.name]).set(unix_seconds(began));
     }
 
     pub(super) fn record(&self, report: &Report, now: SystemTime) {
@@ -138,9 +141,6 @@ impl Metrics {
         self.last_probe.with_label_values(&place).set(unix_seconds(now));
         if report.suspect {
             self.suspect.with_label_values(&place).inc();
-        }
-        if let Some(fingerprint) = &report.fingerprint {
-            self.info.fingerprinted(&report.target, fingerprint);
         }
         if let Some(expiry) = report.certificate_expiry {
             self.certificate_expiry.with_label_values(&[target]).set(unix_seconds(expiry));
@@ -303,7 +303,7 @@ impl Places {
             Scope::Rag => self.rag.clone(),
             Scope::Slo => self.slos.clone(),
             Scope::Target => self.targets.clone(),
-            Scope::Secure | Scope::Compared(_) | Scope::Changed => Vec::new(),
+            Scope::Secure | Scope::Released | Scope::Compared(_) | Scope::Changed => Vec::new(),
             Scope::Daemon => vec![Vec::new()],
         };
         let Some(label) = family.label else { return scope };

@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep_until};
 use super::calibrate::calibrate;
 use super::standing::Standing;
 use crate::probe::{self, Transport};
-use crate::record::Recorder;
+use crate::release::Releases;
 use crate::workload::Learner;
 
 /// How often a target is asked.
@@ -20,43 +20,57 @@ pub struct Pace {
     /// At least so long after the last time, if the probes hint at something new. A target that comes and
     /// goes is not to be asked at every turn.
     pub soonest: Duration,
+    /// While several releases answer in turn, and it takes asking to tell them apart: who is there, and who is gone.
+    pub rolling: Duration,
 }
 
 impl Default for Pace {
     fn default() -> Self {
-        Self { every: Duration::from_secs(300), soonest: Duration::from_secs(15) }
+        Self {
+            every: Duration::from_secs(300),
+            soonest: Duration::from_secs(15),
+            rolling: Duration::from_secs(30),
+        }
     }
 }
 
-/// Asks at `first`, then at fixed intervals and when the probes hint at something new, until `stop` becomes
-/// true. A round that took too long loses the next one, so that no two are under way together; so does a
-/// target that refuses the key.
+/// Asks at `first`, then again and again and when the probes hint at something new, until `stop` becomes true. No
+/// two rounds are under way together. A target that refuses the key is left alone, and one that does not answer is
+/// not asked more often.
 pub async fn watch(
     transport: Arc<Transport>,
-    recorder: Arc<Recorder>,
+    releases: Arc<Releases>,
     standing: Arc<Standing>,
     learners: Vec<Learner>,
     first: Instant,
     pace: Pace,
     mut stop: watch::Receiver<bool>,
 ) {
+    let mut unclear = releases.unclear(&transport.target().name);
     let rounds = async {
-        let mut due = first;
-        let mut soonest = first;
+        let (mut start, mut due, mut soonest) = (first, first, first);
         loop {
             tokio::select! {
                 () = sleep_until(due) => {}
                 () = standing.news() => sleep_until(soonest).await,
+                Ok(()) = unclear.changed() => {
+                    if *unclear.borrow() {
+                        due = due.min(start + pace.rolling);
+                    }
+                    continue;
+                }
             }
-            soonest = Instant::now() + pace.soonest;
+            start = Instant::now();
+            soonest = start + pace.soonest;
+            let mut every = pace.every;
             if !standing.is_shut_out() {
-                let identity = probe::identify(&transport).await;
-                recorder.identified(transport.target(), &identity);
+                if let Some(identity) = probe::hear(&transport).await {
+                    releases.identified(transport.target(), &identity);
+                    every = if *unclear.borrow() { pace.rolling } else { pace.every };
+                }
                 calibrate(&transport, &learners).await;
             }
-            while due <= Instant::now() {
-                due += pace.every;
-            }
+            due = (start + every).max(Instant::now() + pace.soonest.min(every));
         }
     };
     tokio::select! {
