@@ -4,6 +4,7 @@ mod check;
 mod context;
 mod demo;
 mod endpoint;
+mod mark;
 mod once;
 mod output;
 mod prompt;
@@ -67,6 +68,7 @@ enum Command {
     Once(once::OnceArgs),
     Check(check::CheckArgs),
     Rules(rules::RulesArgs),
+    Mark(mark::MarkArgs),
     Prompt(prompt::PromptArgs),
     Simulate(simulate::SimulateArgs),
     Demo(demo::DemoArgs),
@@ -111,6 +113,7 @@ pub async fn run(cli: Cli) -> ExitCode {
         Command::Once(args) => once::run(args).await,
         Command::Check(args) => Ok(check::run(&args).await),
         Command::Rules(args) => Ok(rules::run(args)),
+        Command::Mark(args) => mark::run(&args).await,
         Command::Prompt(args) => Ok(prompt::run(&args)),
         Command::Simulate(args) => simulate::run(args).await,
         Command::Demo(args) => demo::run(args).await,

@@ -90,6 +90,7 @@ impl Daemon {
         let (stop, stopped) = watch::channel(false);
         let shown = Arc::new(Shown {
             recorder: self.recorder(),
+            releases: self.releases(),
             targets: self.plan.targets.clone(),
             ready: AtomicBool::new(true),
         });

@@ -8,9 +8,9 @@
 //!
 //! | room | purpose |
 //! |---|---|
-//! | [`cli`] | the commands, a file each: run, once, check, rules, prompt, simulate, demo |
+//! | [`cli`] | the commands, a file each: run, once, check, rules, mark, prompt, simulate, demo |
 //! | [`daemon`] | the composition root: builds everything from a plan, keeps it running, ends it in order |
-//! | [`serve`] | the routes: `/`, `/metrics`, `/-/healthy`, `/-/ready` |
+//! | [`serve`] | the routes: `/`, `/metrics`, `/-/healthy`, `/-/ready`, `/api/v1/marks` |
 //! | [`schedule`] | one task per target: wait until a probe is due, spawn it; another asks now and then what the target runs |
 //! | [`probe`] | sends one prompt, returns one report; asks what a target runs; the only room that touches the network as a client |
 //! | [`protocol`] | wire formats: how a prompt becomes a request, what each event means; no I/O |

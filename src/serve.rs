@@ -1,4 +1,6 @@
-//! What the daemon shows over HTTP: metrics, health, and a page that leads to them.
+//! What the daemon shows over HTTP: metrics, health, and a page that leads to them; and the marks that it takes.
+
+mod marks;
 
 use std::fmt::Write as _;
 use std::io;
@@ -10,17 +12,19 @@ use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderName, StatusCode};
 use axum::response::{Html, IntoResponse, Response};
-use axum::routing::get;
+use axum::routing::{get, post};
 use tokio::net::TcpListener;
 
 use crate::domain::Target;
 use crate::expose;
 use crate::record::Recorder;
+use crate::release::Releases;
 
 /// What the routes look at.
 #[derive(Debug)]
 pub struct Shown {
     pub recorder: Arc<Recorder>,
+    pub releases: Arc<Releases>,
     pub targets: Vec<Arc<Target>>,
     /// Whether probes are being sent.
     pub ready: AtomicBool,
@@ -37,6 +41,7 @@ fn router(shown: Arc<Shown>) -> Router {
         .route("/metrics", get(metrics))
         .route("/-/healthy", get(healthy))
         .route("/-/ready", get(ready))
+        .route("/api/v1/marks", post(marks::post).layer(marks::limit()))
         .with_state(shown)
 }
 

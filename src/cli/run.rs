@@ -26,6 +26,8 @@ Examples:
   sloprobe run -c prod.toml --listen 0.0.0.0:9788
   curl -s http://127.0.0.1:9788/metrics         what Prometheus will see
 
+Whoever reaches the port reads the metrics and can mark a target (see `sloprobe mark`): there are no passwords.
+
 SIGINT and SIGTERM end it in order: no new probes, 10 s for those under way, exit code 0. A second signal ends it at once.")]
 pub(super) struct RunArgs {
     #[command(flatten)]
