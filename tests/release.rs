@@ -105,7 +105,7 @@ async fn an_upgrade_is_a_release_with_a_time_and_a_series_of_its_own() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let settings = Settings { model: "tiny".into(), ..Settings::of(Profile::Fast) };
     let engine = simulate::start(listener, settings).unwrap();
-    let daemon = Running::start(&engine.base_url(), pace(), ms(500)).await;
+    let daemon = Running::start(&engine.base_url(), pace(), ms(2000)).await;
     daemon.shows(&["0.32.0"]).await;
     let first = daemon.began().await;
     assert!(first > 1.7e9, "{first}");
@@ -162,7 +162,7 @@ async fn two_versions_in_turn_are_both_shown_and_asked_often_until_one_is_left()
     let server = balanced(&versions).await;
     // Only what the answers are called hints at something new: the next round is an hour away.
     let pace = Pace { every: Duration::from_secs(3600), soonest: ms(10), rolling: ms(20) };
-    let daemon = Running::start(&format!("http://{}", server.address), pace, ms(500)).await;
+    let daemon = Running::start(&format!("http://{}", server.address), pace, ms(2000)).await;
     daemon.shows(&["0.32.0"]).await;
     let before = asked(&server);
 
@@ -196,7 +196,7 @@ async fn two_versions_in_turn_are_both_shown_and_asked_often_until_one_is_left()
 async fn a_version_that_is_taken_back_leaves_the_release_as_it_was() {
     let versions = Arc::new(Mutex::new(vec!["0.32.0"]));
     let server = balanced(&versions).await;
-    let daemon = Running::start(&format!("http://{}", server.address), pace(), ms(300)).await;
+    let daemon = Running::start(&format!("http://{}", server.address), pace(), ms(2000)).await;
     daemon.shows(&["0.32.0"]).await;
     let first = daemon.began().await;
     *versions.lock().unwrap() = vec!["0.32.0", "0.33.0"];
@@ -210,7 +210,7 @@ async fn a_version_that_is_taken_back_leaves_the_release_as_it_was() {
 #[tokio::test]
 async fn a_mark_begins_a_release_by_http_and_by_command() {
     let server = balanced(&Arc::new(Mutex::new(vec!["0.32.0"]))).await;
-    let daemon = Running::start(&format!("http://{}", server.address), pace(), ms(300)).await;
+    let daemon = Running::start(&format!("http://{}", server.address), pace(), ms(2000)).await;
     daemon.shows(&["0.32.0"]).await;
     let first = daemon.began().await;
     let id = daemon.releases.current("t")[0].id.0;
@@ -252,7 +252,7 @@ async fn a_mark_begins_a_release_by_http_and_by_command() {
 #[tokio::test]
 async fn a_bad_mark_begins_nothing_and_says_why() {
     let server = balanced(&Arc::new(Mutex::new(vec!["0.32.0"]))).await;
-    let daemon = Running::start(&format!("http://{}", server.address), pace(), ms(300)).await;
+    let daemon = Running::start(&format!("http://{}", server.address), pace(), ms(2000)).await;
     daemon.shows(&["0.32.0"]).await;
     let json = "application/json";
     let of = |target: &str, text: &str| json!({ "target": target, "text": text }).to_string();

@@ -5,6 +5,9 @@ use std::time::SystemTime;
 
 use crate::domain::{Api, Engine, Field, Fields, Identity, Target, Workload};
 
+/// So many versions are remembered with what they refused.
+const MAX_VERSIONS: usize = 8;
+
 /// Shared by everything that talks to the target; no lock is held while anybody waits.
 #[derive(Debug)]
 pub struct Knowledge(Mutex<State>);
@@ -14,6 +17,9 @@ struct State {
     api: Api,
     identity: Identity,
     refused: Fields,
+    /// What other versions refused while they were seen. Two that answer in turn are told apart again and again,
+    /// and neither is to be sent each time what it has refused before.
+    refused_before: Vec<(Engine, Option<String>, Fields)>,
     /// It has been told that answers of an exact length cannot be had.
     told_inexact: bool,
     /// The earliest end in the chain of certificates that was seen last.
@@ -27,6 +33,7 @@ impl Knowledge {
             api: target.api,
             identity: Identity::of(target.engine),
             refused: Fields::NONE,
+            refused_before: Vec::new(),
             told_inexact: false,
             certificate_expiry: None,
         }))
@@ -68,7 +75,7 @@ impl Knowledge {
         let upgraded = old.version.is_some() && identity.version != old.version;
         if !same || upgraded {
             // Another version may take what the last one refused.
-            state.refused = Fields::NONE;
+            state.turn_to(engine, identity.version.as_ref());
         }
         state.identity = identity;
     }
@@ -98,6 +105,17 @@ impl Knowledge {
 
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// Takes up what this version is known to refuse, and keeps for later what the last one did.
+    fn turn_to(&mut self, engine: Engine, version: Option<&String>) {
+        let last = (self.identity.engine, self.identity.version.clone(), self.refused);
+        let known = self.refused_before.iter().position(|(of, v, _)| *of == engine && v.as_ref() == version);
+        self.refused = known.map_or(Fields::NONE, |at| self.refused_before.remove(at).2);
+        self.refused_before.truncate(MAX_VERSIONS - 1);
+        self.refused_before.insert(0, last);
     }
 }
 
@@ -142,5 +160,24 @@ mod tests {
         assert_eq!(knowledge.fields(), Fields::COMMON.with(Field::ContinuousUsage));
         knowledge.learn(Engine::Auto, found(Engine::Vllm, Some("0.33.0")));
         assert_eq!(knowledge.fields(), Fields::of(&Field::ALL));
+    }
+
+    #[test]
+    fn versions_in_turn_are_not_asked_again_for_what_they_refused() {
+        let knowledge = Knowledge::new(&fixture::target("t", &["w"]));
+        let mut news = 0;
+        for round in 0..20 {
+            let version = ["0.32.0", "0.33.0"][round % 2];
+            knowledge.learn(Engine::Auto, found(Engine::Vllm, Some(version)));
+            if version == "0.33.0" && knowledge.fields().has(Field::MinTokens) {
+                news += knowledge.refuse(Fields::of(&[Field::MinTokens])).len();
+            }
+            assert_eq!(knowledge.fields().has(Field::MinTokens), version == "0.32.0");
+        }
+        assert_eq!(news, 1);
+        for number in 0..100 {
+            knowledge.learn(Engine::Auto, found(Engine::Vllm, Some(&number.to_string())));
+        }
+        assert_eq!(knowledge.state().refused_before.len(), MAX_VERSIONS);
     }
 }

@@ -362,3 +362,39 @@ fn restarts_do_not_make_room_for_more_noise() {
     assert_eq!(story.told.matches('+').count(), 1, "one more is the twentieth: {}", story.told);
     assert_eq!(story.told.matches("!version").count(), 1, "{}", story.told);
 }
+
+/// Whatever comes, in whatever order: what must hold always, does.
+#[test]
+fn any_sightings_leave_a_tracker_in_order() {
+    for seed in 0..200 {
+        let mut random = oorandom::Rand32::new(seed);
+        let mut story = Story::new();
+        let words = ["v1", "v2", "v3", "#a", "#b", "#c", "?", "-", "(x)"];
+        // A few words for a while, then others.
+        for _ in 0..60 {
+            let some: Vec<_> = (0..3).map(|_| words[random.rand_range(0..9) as usize]).collect();
+            story.for_minutes(u64::from(random.rand_range(1..90)), &some.join(" "));
+            let current: Vec<_> = story.tracker.current().cloned().collect();
+            let (newest, older) = current.split_last().expect("something is always current");
+            assert_eq!(story.tracker.is_rolling(), !older.is_empty());
+            assert!(newest.settled.is_some() || story.tracker.is_rolling(), "{seed}: {current:?}");
+            let mut ids: Vec<_> = current.iter().map(|release| release.id).collect();
+            ids.dedup();
+            assert_eq!(ids.len(), current.len(), "{seed}");
+            assert!(current.iter().filter(|release| release.settled.is_some()).count() <= 1, "{seed}");
+            if let Some(previous) = story.tracker.previous() {
+                assert!(previous.settled.is_some() && previous.id != newest.id, "{seed}");
+            }
+        }
+        let days = story.minute / (24 * HOUR) + 1;
+        let begun = story.told.matches('+').count() as u64;
+        assert!(begun <= days * 120 + 80, "{seed}: {begun} in {days} days");
+        // Once only one thing is seen for long, that is what it is.
+        story.for_minutes(26 * HOUR, "v9 #z");
+        let makeup = story.newest().makeup;
+        assert_eq!(story.current().len(), 1, "{seed}: {}", story.told);
+        let muted = |field: &str| story.told.contains(&format!("!{field}"));
+        assert!(makeup.version.as_deref() == Some("v9") || muted("version"), "{seed}: {}", story.told);
+        assert!(makeup.fingerprint.as_deref() == Some("z") || muted("fingerprint"), "{seed}: {}", story.told);
+    }
+}
