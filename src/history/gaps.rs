@@ -1,0 +1,64 @@
+//! The gaps between the tokens of one answer: quantiles, and a small histogram.
+
+use hdrhistogram::Histogram;
+use hdrhistogram::serialization::{Serializer as _, V2Serializer};
+
+use super::units::micros;
+use crate::domain::sample::Itl;
+
+/// Two digits: a gap is told within one percent. The quantiles of the row are exact.
+const DIGITS: u8 = 2;
+
+/// One gap per token, with the number of tokens it stands for; half as large as what was measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Gap {
+    pub(super) micros: u32,
+    pub(super) tokens: u32,
+}
+
+impl From<&Itl> for Gap {
+    fn from(gap: &Itl) -> Self {
+        Self { micros: u32::try_from(micros(gap.per_token)).unwrap_or(u32::MAX), tokens: gap.tokens }
+    }
+}
+
+/// The gap that so many percent of the tokens do not exceed, by nearest rank; the gaps are sorted.
+pub(super) fn quantile(sorted: &[Gap], percent: u64) -> Option<i64> {
+    let total: u64 = sorted.iter().map(|gap| u64::from(gap.tokens)).sum();
+    let rank = (total * percent).div_ceil(100);
+    let mut passed = 0;
+    let found = sorted.iter().find(|gap| {
+        passed += u64::from(gap.tokens);
+        passed >= rank
+    });
+    found.map(|gap| i64::from(gap.micros))
+}
+
+/// Makes histograms of gaps, and needs memory for that only once.
+pub(super) struct Packer {
+    histogram: Histogram<u64>,
+    serializer: V2Serializer,
+    bytes: Vec<u8>,
+}
+
+impl Packer {
+    pub(super) fn new() -> Self {
+        let histogram = Histogram::new_with_bounds(1, u64::from(u32::MAX), DIGITS)
+            .expect("the bounds and the digits are within what the library takes");
+        Self { histogram, serializer: V2Serializer::new(), bytes: Vec::new() }
+    }
+
+    /// None without gaps.
+    pub(super) fn pack(&mut self, gaps: &[Gap]) -> Option<&[u8]> {
+        if gaps.is_empty() {
+            return None;
+        }
+        self.histogram.reset();
+        for gap in gaps {
+            self.histogram.saturating_record_n(u64::from(gap.micros), u64::from(gap.tokens));
+        }
+        self.bytes.clear();
+        self.serializer.serialize(&self.histogram, &mut self.bytes).ok()?;
+        Some(&self.bytes)
+    }
+}

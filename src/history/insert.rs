@@ -1,0 +1,191 @@
+//! The statements that write.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
+
+use super::gaps::{Packer, quantile};
+use super::queue::Entry;
+use super::row::Row;
+use super::units::micros_of;
+use crate::domain::{Makeup, ReleaseId};
+
+const PROBE: &str = "INSERT INTO probes (
+  target, at, id, workload, release, mixed, suspect, outcome, verdict,
+  ttft, answer_ttft, tpot, itl_p99, stall, latency, itl_p50, wait, lag, resolve, connect, tls,
+  prompt_tokens, cached_tokens, reasoning_tokens, output_tokens, token_source, cut, depth, seed, step, size,
+  queue, prefill, decode, load
+) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22,
+  ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35)";
+
+/// A release that is begun twice is one; the newest that is known of it counts.
+const RELEASE: &str =
+    "INSERT INTO releases (target, began, engine, version, model, fingerprint, labels, mark)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+ON CONFLICT (target, began) DO UPDATE SET engine = excluded.engine, version = excluded.version,
+  model = excluded.model, fingerprint = excluded.fingerprint, labels = excluded.labels, mark = excluded.mark
+RETURNING id";
+
+/// Writes entries through one connection.
+pub(super) struct Inserter {
+    pub(super) connection: Connection,
+    targets: HashMap<Arc<str>, i64>,
+    workloads: HashMap<Arc<str>, i64>,
+    packer: Packer,
+}
+
+impl Inserter {
+    pub(super) fn new(connection: Connection) -> Self {
+        connection.set_prepared_statement_cache_capacity(32);
+        let (targets, workloads) = (HashMap::new(), HashMap::new());
+        Self { connection, targets, workloads, packer: Packer::new() }
+    }
+
+    /// All of them or none.
+    pub(super) fn write(&mut self, entries: &mut [Entry]) -> rusqlite::Result<()> {
+        let Self { connection, targets, workloads, packer } = self;
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let written = write(&transaction, entries, targets, workloads, packer);
+        let done = written.and_then(|()| transaction.commit());
+        if done.is_err() {
+            // Names that were new are not in the file, after all.
+            self.targets.clear();
+            self.workloads.clear();
+        }
+        done
+    }
+
+    pub(super) fn begin(&mut self, target: &str, makeup: &Makeup, began: i64) -> rusqlite::Result<ReleaseId> {
+        let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let labels = serde_json::to_string(&makeup.labels).unwrap_or_else(|_| "{}".to_owned());
+        let id = {
+            let target = number(&transaction, "targets", target)?;
+            let mut insert = transaction.prepare_cached(RELEASE)?;
+            let Makeup { engine, version, model, fingerprint, mark, .. } = makeup;
+            let values = params![target, began, engine, version, model, fingerprint, labels, mark];
+            insert.query_row(values, |row| row.get(0))?
+        };
+        transaction.commit()?;
+        Ok(ReleaseId(id))
+    }
+}
+
+fn write(
+    transaction: &Transaction<'_>,
+    entries: &mut [Entry],
+    targets: &mut HashMap<Arc<str>, i64>,
+    workloads: &mut HashMap<Arc<str>, i64>,
+    packer: &mut Packer,
+) -> rusqlite::Result<()> {
+    const NEXT: &str = "SELECT value FROM counters WHERE name = 'next_probe'";
+    let mut next: i64 = transaction.prepare_cached(NEXT)?.query_row([], |row| row.get(0))?;
+    for entry in entries {
+        match entry {
+            Entry::Probe(row) => {
+                let target = known(transaction, "targets", &row.target, targets)?;
+                let workload = known(transaction, "workloads", &row.workload, workloads)?;
+                probe(transaction, row, [target, workload, next], packer)?;
+                next += 1;
+            }
+            Entry::Settle { id, at } => {
+                let mut update =
+                    transaction.prepare_cached("UPDATE releases SET settled = ?2 WHERE id = ?1")?;
+                update.execute(params![id.0, micros_of(*at)])?;
+            }
+            Entry::Mark { target, text, at } => {
+                let target = number(transaction, "targets", target)?;
+                let mut insert =
+                    transaction.prepare_cached("INSERT INTO marks (target, at, text) VALUES (?1, ?2, ?3)")?;
+                insert.execute(params![target, micros_of(*at), &*text])?;
+            }
+        }
+    }
+    let mut update =
+        transaction.prepare_cached("UPDATE counters SET value = ?1 WHERE name = 'next_probe'")?;
+    update.execute([next]).map(drop)
+}
+
+fn probe(
+    transaction: &Transaction<'_>,
+    row: &mut Row,
+    [target, workload, id]: [i64; 3],
+    packer: &mut Packer,
+) -> rusqlite::Result<()> {
+    row.gaps.sort_unstable();
+    let [p50, p99] = [50, 99].map(|percent| quantile(&row.gaps, percent));
+    let d = &row.durations;
+    let [prompt, cached, reasoning, output] = row.tokens;
+    let [seed, step, size] = row.seed;
+    let values = params![
+        target,
+        row.at,
+        id,
+        workload,
+        row.release,
+        row.mixed,
+        row.suspect,
+        row.outcome,
+        row.verdict,
+        d.ttft,
+        d.answer_ttft,
+        d.tpot,
+        p99,
+        d.stall,
+        d.latency,
+        p50,
+        d.wait,
+        d.lag,
+        d.resolve,
+        d.connect,
+        d.tls,
+        prompt,
+        cached,
+        reasoning,
+        output,
+        row.token_source,
+        row.cut,
+        row.depth,
+        seed,
+        step,
+        size,
+        d.queue,
+        d.prefill,
+        d.decode,
+        d.load,
+    ];
+    transaction.prepare_cached(PROBE)?.execute(values)?;
+    if let Some(histogram) = packer.pack(&row.gaps) {
+        transaction.prepare_cached("INSERT INTO gaps VALUES (?1, ?2)")?.execute(params![id, histogram])?;
+    }
+    if let Some(texts) = &row.texts {
+        let some = |text: &'_ String| (!text.is_empty()).then(|| text.clone());
+        let values = params![id, some(&texts.text), some(&texts.thought), some(&texts.detail)];
+        transaction.prepare_cached("INSERT INTO texts VALUES (?1, ?2, ?3, ?4)")?.execute(values)?;
+    }
+    Ok(())
+}
+
+fn known(
+    transaction: &Transaction<'_>,
+    table: &str,
+    name: &Arc<str>,
+    numbers: &mut HashMap<Arc<str>, i64>,
+) -> rusqlite::Result<i64> {
+    if let Some(id) = numbers.get(name) {
+        return Ok(*id);
+    }
+    let id = number(transaction, table, name)?;
+    numbers.insert(Arc::clone(name), id);
+    Ok(id)
+}
+
+/// The number of a name, which is new to the table or not.
+fn number(transaction: &Transaction<'_>, table: &str, name: &str) -> rusqlite::Result<i64> {
+    let mut select = transaction.prepare_cached(&format!("SELECT id FROM {table} WHERE name = ?1"))?;
+    if let Some(id) = select.query_row([name], |row| row.get(0)).optional()? {
+        return Ok(id);
+    }
+    transaction.prepare_cached(&format!("INSERT INTO {table} (name) VALUES (?1)"))?.execute([name])?;
+    Ok(transaction.last_insert_rowid())
+}

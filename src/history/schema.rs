@@ -1,0 +1,140 @@
+//! The tables of a history, and how an older file gets them.
+//!
+//! | table | one row for | key |
+//! |---|---|---|
+//! | `targets`, `workloads` | each name | `id` |
+//! | `outcomes`, `verdicts`, `token_sources` | each word of a closed set | `id` |
+//! | `releases` | what a target ran for a while | `id`; unique by `target`, `began` |
+//! | `marks` | each word that a person said about a target | by `target`, `at` |
+//! | `probes` | each probe, numbers alone | `target`, `at`, `id` |
+//! | `gaps` | the gaps between the tokens of an answer | `probe` = `probes.id` |
+//! | `texts` | what came of a probe that failed or whose answer was bad | `probe` = `probes.id` |
+//! | `counters` | the number that the next probe gets | `name` |
+//!
+//! Points in time are microseconds since 1970, durations are microseconds, and absent is NULL. Of a failed probe there
+//! are the phases of the connection and the latency, and no other duration: what broke off is no measurement.
+//! `gaps.histogram` is an HDR histogram of microseconds per token in the format V2 of the HdrHistogram libraries.
+//!
+//! `probes` lies on the disk in the order of its key: what is asked is one target over a range of time, and that is one
+//! walk over neighbouring pages. What is wide is in tables of its own, so that the walk does not pass it. They are in the
+//! order in which the probes were written, which fills their pages best.
+//!
+//! People ask the view `probe`: names instead of numbers, seconds instead of microseconds. Some questions:
+//!
+//! ```sql
+//! -- Each hour of a target: how many probes, how many failed, the mean time to the first token.
+//! SELECT strftime('%Y-%m-%d %H:00', at, 'unixepoch') AS hour, count(*) AS probes,
+//!        sum(outcome <> 'ok') AS failed, avg(ttft) AS ttft
+//! FROM probe WHERE target = 'chat' GROUP BY hour ORDER BY hour;
+//!
+//! -- What the failures of the last day said.
+//! SELECT p.time, p.target, p.workload, p.outcome, t.detail
+//! FROM probe p LEFT JOIN texts t ON t.probe = p.id
+//! WHERE p.outcome <> 'ok' AND p.at > unixepoch('now', '-1 day') ORDER BY p.at;
+//!
+//! -- Each release of a target beside the others.
+//! SELECT r.id, r.engine, r.version, count(*) AS probes, avg(p.ttft) AS ttft, avg(p.tpot) AS tpot
+//! FROM probe p JOIN releases r ON r.id = p.release
+//! WHERE p.target = 'chat' AND NOT p.mixed GROUP BY r.id ORDER BY r.began;
+//! ```
+//!
+//! `deploy/history.md` tells more of it to people.
+
+use rusqlite::{Connection, TransactionBehavior};
+
+/// "SLOP": by this a history is told from other SQLite files.
+pub(super) const APPLICATION_ID: i32 = 0x534c_4f50;
+
+/// Each step makes of a file with one step less what the next version reads. A step that was released never changes.
+pub(super) const STEPS: &[&str] = &[FIRST];
+
+/// How many steps this version knows.
+pub(super) const VERSION: u32 = STEPS.len() as u32;
+
+const FIRST: &str = "
+CREATE TABLE targets (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
+CREATE TABLE workloads (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
+
+CREATE TABLE outcomes (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
+INSERT INTO outcomes VALUES
+  (0, 'ok'), (1, 'dns'), (2, 'connect'), (3, 'tls'), (4, 'timeout_first_token'), (5, 'timeout_stall'),
+  (6, 'timeout_total'), (7, 'auth'), (8, 'rate_limited'), (9, 'rejected'), (10, 'server_error'),
+  (11, 'in_band'), (12, 'truncated'), (13, 'empty'), (14, 'malformed');
+
+CREATE TABLE verdicts (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
+INSERT INTO verdicts VALUES (0, 'right'), (1, 'wrong'), (2, 'degenerate'), (3, 'short'), (4, 'unchecked');
+
+CREATE TABLE token_sources (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE);
+INSERT INTO token_sources VALUES (0, 'chunk_usage'), (1, 'token_ids'), (2, 'final_usage'), (3, 'deltas');
+
+CREATE TABLE releases (
+  id INTEGER PRIMARY KEY, target INTEGER NOT NULL, began INTEGER NOT NULL, settled INTEGER,
+  engine TEXT NOT NULL, version TEXT, model TEXT, fingerprint TEXT,
+  labels TEXT NOT NULL, mark TEXT,
+  UNIQUE (target, began)
+);
+
+CREATE TABLE marks (id INTEGER PRIMARY KEY, target INTEGER NOT NULL, at INTEGER NOT NULL, text TEXT NOT NULL);
+CREATE INDEX marks_of_target ON marks (target, at);
+
+CREATE TABLE probes (
+  target INTEGER NOT NULL, at INTEGER NOT NULL, id INTEGER NOT NULL,
+  workload INTEGER NOT NULL, release INTEGER NOT NULL,
+  mixed INTEGER NOT NULL, suspect INTEGER NOT NULL, outcome INTEGER NOT NULL, verdict INTEGER,
+  ttft INTEGER, answer_ttft INTEGER, tpot INTEGER, itl_p99 INTEGER, stall INTEGER, latency INTEGER,
+  itl_p50 INTEGER, wait INTEGER, lag INTEGER NOT NULL, resolve INTEGER, connect INTEGER, tls INTEGER,
+  prompt_tokens INTEGER, cached_tokens INTEGER, reasoning_tokens INTEGER, output_tokens INTEGER,
+  token_source INTEGER, cut INTEGER NOT NULL, depth INTEGER,
+  seed INTEGER NOT NULL, step INTEGER NOT NULL, size INTEGER NOT NULL,
+  queue INTEGER, prefill INTEGER, decode INTEGER, load INTEGER,
+  PRIMARY KEY (target, at, id)
+) WITHOUT ROWID;
+
+CREATE TABLE gaps (probe INTEGER PRIMARY KEY, histogram BLOB NOT NULL);
+CREATE TABLE texts (probe INTEGER PRIMARY KEY, text TEXT, thought TEXT, detail TEXT);
+
+CREATE TABLE counters (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
+INSERT INTO counters VALUES ('next_probe', 1);
+
+CREATE VIEW probe AS SELECT
+  p.id, strftime('%Y-%m-%dT%H:%M:%fZ', p.at / 1e6, 'unixepoch') AS time, p.at / 1e6 AS at, p.at AS at_us,
+  t.name AS target, w.name AS workload, p.release, p.mixed, p.suspect, o.name AS outcome, v.name AS verdict,
+  p.ttft / 1e6 AS ttft, p.answer_ttft / 1e6 AS answer_ttft, p.tpot / 1e6 AS tpot,
+  p.itl_p50 / 1e6 AS itl_p50, p.itl_p99 / 1e6 AS itl_p99, p.stall / 1e6 AS stall, p.latency / 1e6 AS latency,
+  p.lag / 1e6 AS lag, p.resolve / 1e6 AS resolve, p.connect / 1e6 AS connect, p.tls / 1e6 AS tls,
+  p.wait / 1e6 AS wait,
+  p.prompt_tokens, p.cached_tokens, p.reasoning_tokens, p.output_tokens, s.name AS token_source,
+  p.cut, p.depth, printf('%016x-%d-%d', p.seed, p.step, p.size) AS seed,
+  p.queue / 1e6 AS queue, p.prefill / 1e6 AS prefill, p.decode / 1e6 AS decode, p.load / 1e6 AS load
+FROM probes p
+JOIN targets t ON t.id = p.target
+JOIN workloads w ON w.id = p.workload
+JOIN outcomes o ON o.id = p.outcome
+LEFT JOIN verdicts v ON v.id = p.verdict
+LEFT JOIN token_sources s ON s.id = p.token_source;
+";
+
+/// Makes an empty file a history; what has tables already stays as it is.
+pub(super) fn prepare(connection: &Connection) -> rusqlite::Result<()> {
+    // Both must come before the first table.
+    connection.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
+    connection.pragma_update(None, "application_id", APPLICATION_ID)
+}
+
+/// Takes the steps that a file lacks, all or none.
+pub(super) fn migrate(connection: &mut Connection, steps: &[&str]) -> rusqlite::Result<()> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let taken = version(&transaction)? as usize;
+    for step in steps.iter().skip(taken) {
+        transaction.execute_batch(step)?;
+    }
+    if taken < steps.len() {
+        transaction.pragma_update(None, "user_version", steps.len() as u32)?;
+    }
+    transaction.commit()
+}
+
+/// How many steps a file has taken.
+pub(super) fn version(connection: &Connection) -> rusqlite::Result<u32> {
+    connection.pragma_query_value(None, "user_version", |row| row.get(0))
+}
