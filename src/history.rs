@@ -15,6 +15,7 @@ mod store;
 #[cfg(test)]
 mod tests;
 mod units;
+mod upkeep;
 mod writer;
 
 use std::fmt;
@@ -33,6 +34,7 @@ use insert::Inserter;
 use queue::{Entry, Order, Queue};
 use row::Row;
 use store::Store;
+use upkeep::Bounds;
 use writer::Writer;
 
 /// Longer than the thread is busy with anything else.
@@ -103,7 +105,7 @@ impl History {
         let store = Store::new(settings.path.as_deref());
         let inserter = Inserter::new(store.write()?);
         let queue = Arc::new(Queue::default());
-        let writer = Writer::new(Arc::clone(&queue), store.clone(), inserter);
+        let writer = Writer::new(Arc::clone(&queue), store.clone(), inserter, Bounds::of(&settings));
         let thread = std::thread::Builder::new().name("history".into()).spawn(|| writer.run());
         let thread = Mutex::new(Some(thread.map_err(Error::Thread)?));
         Ok(Self { open: Arc::new(Open { store, queue, thread }) })

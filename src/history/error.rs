@@ -31,6 +31,18 @@ pub enum Error {
 }
 
 impl Error {
+    /// Without the words around it, for those who say them themselves.
+    pub(super) fn cause(&self) -> String {
+        match self {
+            Self::Read(cause) => cause.to_string(),
+            other => other.to_string(),
+        }
+    }
+
+    pub(super) fn is_of(&self, code: ErrorCode) -> bool {
+        matches!(self, Self::Read(cause) if cause.sqlite_error_code() == Some(code))
+    }
+
     /// What stands in the way of opening a file.
     pub(super) fn opening(path: &Path, cause: rusqlite::Error) -> Self {
         let path = path.to_owned();

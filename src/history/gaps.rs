@@ -62,3 +62,38 @@ impl Packer {
         Some(&self.bytes)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use hdrhistogram::serialization::Deserializer;
+
+    use super::*;
+
+    fn gap(micros: u32, tokens: u32) -> Gap {
+        Gap { micros, tokens }
+    }
+
+    #[test]
+    fn quantiles_are_by_token_and_nearest_rank() {
+        let gaps = [gap(10, 1), gap(20, 4), gap(30, 94), gap(900, 1)];
+        assert_eq!([1, 5, 50, 99, 100].map(|p| quantile(&gaps, p)), [10, 20, 30, 30, 900].map(Some));
+        assert_eq!(quantile(&[], 50), None);
+    }
+
+    #[test]
+    fn a_histogram_is_small_and_true_within_a_percent() {
+        let mut packer = Packer::new();
+        assert_eq!(packer.pack(&[]), None);
+        for _ in 0..2 {
+            let gaps: Vec<Gap> = (0..60).map(|n| gap(20_000 + 37 * n * n % 5000, 1)).collect();
+            let bytes = packer.pack(&gaps).unwrap().to_owned();
+            assert!(bytes.len() < 130, "{}", bytes.len());
+            let back: Histogram<u64> = Deserializer::new().deserialize(&mut bytes.as_slice()).unwrap();
+            assert_eq!(back.len(), 60);
+            let largest = f64::from(gaps.iter().max().unwrap().micros);
+            assert!((back.max() as f64 / largest - 1.0).abs() < 0.01, "{} {largest}", back.max());
+        }
+        let wild = packer.pack(&[gap(0, 1), gap(u32::MAX, u32::MAX)]).unwrap();
+        assert!(Deserializer::new().deserialize::<u64, _>(&mut &*wild).is_ok());
+    }
+}

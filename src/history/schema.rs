@@ -138,3 +138,47 @@ pub(super) fn migrate(connection: &mut Connection, steps: &[&str]) -> rusqlite::
 pub(super) fn version(connection: &Connection) -> rusqlite::Result<u32> {
     connection.pragma_query_value(None, "user_version", |row| row.get(0))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::{Failure, TokenSource, Verdict};
+    use crate::history::row::{OK, outcome, token_source, verdict};
+
+    #[test]
+    fn an_older_file_takes_only_the_steps_that_it_lacks_and_all_or_none_of_them() {
+        let mut file = Connection::open_in_memory().unwrap();
+        let first = "CREATE TABLE old (x); INSERT INTO old VALUES (7);";
+        let second = "CREATE TABLE young (y); INSERT INTO young SELECT x + 1 FROM old;";
+        migrate(&mut file, &[first]).unwrap();
+        assert_eq!(version(&file).unwrap(), 1);
+        assert!(migrate(&mut file, &[first, second, "nonsense"]).is_err());
+        assert_eq!(version(&file).unwrap(), 1);
+        assert!(!file.table_exists(None, "young").unwrap());
+        for _ in 0..2 {
+            migrate(&mut file, &[first, second]).unwrap();
+            assert_eq!(version(&file).unwrap(), 2);
+        }
+        let rows: (i64, i64) = file
+            .query_row("SELECT count(*), sum(y) FROM young", [], |row| Ok((row.get(0)?, row.get(1)?)))
+            .unwrap();
+        assert_eq!(rows, (1, 8));
+    }
+
+    #[test]
+    fn every_number_of_a_closed_set_has_its_word() {
+        use TokenSource::{ChunkUsage, Deltas, FinalUsage, TokenIds};
+        let mut file = Connection::open_in_memory().unwrap();
+        migrate(&mut file, STEPS).unwrap();
+        let words = |table: &str| -> Vec<(i64, String)> {
+            let mut select = file.prepare(&format!("SELECT id, name FROM {table} ORDER BY id")).unwrap();
+            let rows = select.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+            rows.map(Result::unwrap).collect()
+        };
+        let failures = Failure::ALL.map(|failure| (outcome(failure), failure.label().to_owned()));
+        assert_eq!(words("outcomes"), [vec![(OK, "ok".to_owned())], failures.to_vec()].concat());
+        assert_eq!(words("verdicts"), Verdict::ALL.map(|v| (verdict(v), v.label().to_owned())));
+        let sources = [ChunkUsage, TokenIds, FinalUsage, Deltas];
+        assert_eq!(words("token_sources"), sources.map(|s| (token_source(s), s.label().to_owned())));
+    }
+}

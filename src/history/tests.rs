@@ -10,11 +10,11 @@ use crate::domain::{Failure, Kept, Sample, Seed, TokenSource, Verdict, fixture};
 
 const MS: Duration = Duration::from_millis(1);
 
-fn at(seconds: u64) -> SystemTime {
+pub(super) fn at(seconds: u64) -> SystemTime {
     UNIX_EPOCH + Duration::from_secs(1_763_180_000 + seconds)
 }
 
-fn in_folder(folder: &Path) -> Settings {
+pub(super) fn in_folder(folder: &Path) -> Settings {
     Settings { path: Some(folder.join("history.db")), ..Settings::default() }
 }
 
@@ -33,7 +33,7 @@ fn sample() -> Sample {
     }
 }
 
-fn report(target: &str, seconds: u64, failure: Option<Failure>) -> Report {
+pub(super) fn report(target: &str, seconds: u64, failure: Option<Failure>) -> Report {
     let target = fixture::target(target, &["w"]);
     let mut report = fixture::report(&target, sample(), failure.map(|failure| failure.because("it said no")));
     report.wall = at(seconds);
@@ -176,4 +176,82 @@ fn releases_and_marks_come_back_oldest_first() {
     let marks: Vec<_> = reader.marks("a").unwrap().into_iter().map(|mark| (mark.at, mark.text)).collect();
     assert_eq!(marks, [(at(5), "first word".to_owned()), (at(6), "second word".to_owned())]);
     assert!(reader.releases("c").unwrap().is_empty() && reader.marks("b").unwrap().is_empty());
+}
+
+/// Of one row, each column as text.
+fn texts(file: &rusqlite::Connection, sql: &str) -> Vec<String> {
+    file.query_row(sql, [], |row| {
+        let columns = row.as_ref().column_count();
+        (0..columns).map(|column| row.get::<_, rusqlite::types::Value>(column)).collect::<Result<Vec<_>, _>>()
+    })
+    .unwrap()
+    .into_iter()
+    .map(|value| match value {
+        rusqlite::types::Value::Null => "-".to_owned(),
+        rusqlite::types::Value::Integer(number) => number.to_string(),
+        rusqlite::types::Value::Real(number) => number.to_string(),
+        rusqlite::types::Value::Text(text) => text,
+        rusqlite::types::Value::Blob(bytes) => format!("{} bytes", bytes.len()),
+    })
+    .collect()
+}
+
+#[test]
+fn the_view_shows_words_and_seconds_and_of_a_failure_no_more_than_is_true() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = in_folder(folder.path());
+    let history = History::open(&settings).unwrap();
+    history.keep(&report("a", 0, None), ReleaseId(1), true);
+    history.keep(&report("a", 1, Some(Failure::TimeoutStall)), ReleaseId(1), false);
+    history.close();
+    let file = rusqlite::Connection::open(settings.path.unwrap()).unwrap();
+    let columns =
+        "time, at, target, workload, mixed, outcome, verdict, lag, connect, wait, ttft, answer_ttft, tpot,
+        itl_p50, itl_p99, stall, latency, prompt_tokens, cached_tokens, token_source, seed";
+    let good = texts(&file, &format!("SELECT {columns} FROM probe ORDER BY at LIMIT 1"));
+    let wanted = "2025-11-15T04:13:20.000Z 1763180000 a w 1 ok unchecked 0.001 0.003 0.07 0.09 0.095 0.02 0.0229 \
+        0.0259 0.026 1.3 10 - final_usage fffffffffffffffa-17-1523";
+    assert_eq!(good.join(" "), wanted);
+    let failed = texts(&file, &format!("SELECT {columns} FROM probe ORDER BY at DESC LIMIT 1"));
+    let wanted = "2025-11-15T04:13:21.000Z 1763180001 a w 0 timeout_stall - 0.001 0.003 - - - - - - - 1.3 10 - \
+        final_usage fffffffffffffffa-17-1523";
+    assert_eq!(failed.join(" "), wanted);
+    assert_eq!(texts(&file, "SELECT probe, text, thought, detail FROM texts"), ["2", "-", "-", "it said no"]);
+    assert_eq!(texts(&file, "SELECT count(*), min(probe) FROM gaps"), ["1", "1"]);
+}
+
+#[test]
+fn texts_are_kept_of_bad_answers_alone_and_are_short() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = in_folder(folder.path());
+    let history = History::open(&settings).unwrap();
+    for (n, verdict) in Verdict::ALL.into_iter().enumerate() {
+        let mut report = report("a", n as u64, None);
+        report.verdict = Some(verdict);
+        report.answer.text = "é".repeat(3000);
+        history.keep(&report, ReleaseId(1), false);
+    }
+    history.close();
+    let file = rusqlite::Connection::open(settings.path.unwrap()).unwrap();
+    let kept = "SELECT group_concat(verdict), max(octet_length(text)) FROM texts JOIN probe ON id = probe";
+    assert_eq!(texts(&file, kept), ["wrong,degenerate,short", "2048"]);
+}
+
+#[test]
+fn nobody_waits_for_a_reader_that_takes_its_time() {
+    let folder = tempfile::tempdir().unwrap();
+    for settings in [in_folder(folder.path()), Settings::default()] {
+        let history = History::open(&settings).unwrap();
+        let fill = || (0..500).for_each(|n| history.keep(&report("a", n, None), ReleaseId(1), false));
+        fill();
+        history.flush().unwrap();
+        let slow = history.open.store.read().unwrap();
+        let mut select = slow.prepare("SELECT at FROM probes").unwrap();
+        let mut rows = select.query([]).unwrap();
+        assert!(rows.next().unwrap().is_some());
+        fill();
+        history.flush().unwrap();
+        assert_eq!(history.state().written, 1000);
+        assert!(slow.execute("DELETE FROM probes", []).is_err());
+    }
 }

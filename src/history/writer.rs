@@ -7,10 +7,13 @@ use std::time::Duration;
 use rusqlite::ErrorCode;
 use tokio::time::Instant;
 
+use super::Error;
 use super::insert::Inserter;
 use super::queue::{Call, Entry, Order, Queue};
 use super::store::Store;
 use super::units::micros_of;
+use super::upkeep::{self, Bounds};
+use crate::domain::clock;
 
 /// Between two transactions, unless there is enough for a whole one before.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -21,10 +24,15 @@ const RETRY: Duration = Duration::from_secs(10);
 pub(super) struct Writer {
     queue: Arc<Queue>,
     store: Store,
-    inserter: Inserter,
+    bounds: Bounds,
+    /// None while the file must be opened anew.
+    inserter: Option<Inserter>,
     /// Taken from the queue, not yet in the file.
     batch: Vec<Entry>,
     failure: Option<Failure>,
+    /// When old probes go next, and how many had been written when they went last.
+    upkeep: Instant,
+    written_at_upkeep: u64,
 }
 
 /// Why nothing can be written, and when to try again.
@@ -34,8 +42,17 @@ struct Failure {
 }
 
 impl Writer {
-    pub(super) fn new(queue: Arc<Queue>, store: Store, inserter: Inserter) -> Self {
-        let writer = Self { queue, store, inserter, batch: Vec::new(), failure: None };
+    pub(super) fn new(queue: Arc<Queue>, store: Store, inserter: Inserter, bounds: Bounds) -> Self {
+        let mut writer = Self {
+            queue,
+            store,
+            bounds,
+            inserter: Some(inserter),
+            batch: Vec::new(),
+            failure: None,
+            upkeep: Instant::now() + upkeep::EVERY,
+            written_at_upkeep: 0,
+        };
         writer.measure();
         writer
     }
@@ -50,6 +67,9 @@ impl Writer {
                 Call::Time => {
                     self.write_some();
                     due = Instant::now() + PERIOD;
+                    if self.failure.is_none() && Instant::now() >= self.upkeep {
+                        self.keep_up();
+                    }
                 }
                 Call::Close => {
                     self.write_all();
@@ -66,8 +86,8 @@ impl Writer {
                 let id = match self.wait_for_retry() {
                     Some(cause) => Err(cause),
                     None => self
-                        .inserter
-                        .begin(&target, &makeup, micros_of(began))
+                        .inserter()
+                        .and_then(|inserter| Ok(inserter.begin(&target, &makeup, micros_of(began))?))
                         .map_err(|error| self.note_failure(&error)),
                 };
                 drop(reply.send(id));
@@ -99,21 +119,22 @@ impl Writer {
         if self.batch.is_empty() && self.failure.is_none() {
             return 0;
         }
-        let count = self.batch.len();
-        match self.inserter.write(&mut self.batch) {
+        let mut batch = std::mem::take(&mut self.batch);
+        let written = self.inserter().and_then(|inserter| Ok(inserter.write(&mut batch)?));
+        match written {
             Ok(()) => {
-                let probes = self.batch.iter().filter(|entry| matches!(entry, Entry::Probe(_))).count();
+                let probes = batch.iter().filter(|entry| matches!(entry, Entry::Probe(_))).count();
                 self.queue.counts.written.fetch_add(probes as u64, Ordering::Relaxed);
-                self.batch.clear();
                 self.measure();
                 self.note_success();
-                count
+                batch.len()
             }
             Err(error) => {
                 // Tried again, such a batch would fail again, and all others behind it.
-                if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) {
-                    self.queue.counts.lost.fetch_add(count as u64, Ordering::Relaxed);
-                    self.batch.clear();
+                if error.is_of(ErrorCode::ConstraintViolation) {
+                    self.queue.counts.lost.fetch_add(batch.len() as u64, Ordering::Relaxed);
+                } else {
+                    self.batch = batch;
                 }
                 self.note_failure(&error);
                 0
@@ -121,8 +142,43 @@ impl Writer {
         }
     }
 
-    fn note_failure(&mut self, error: &rusqlite::Error) -> String {
-        let cause = error.to_string();
+    /// A file that somebody moved away or deleted is written no longer, though the system would let us: nobody would
+    /// ever read it. The connection to it ends before the next one begins, as both have a journal of one name.
+    fn inserter(&mut self) -> Result<&mut Inserter, Error> {
+        if !self.store.is_there()
+            && let Some(old) = self.inserter.take()
+        {
+            // The journal does not move with the file. If this fails, its last minutes stay behind.
+            drop(upkeep::checkpoint(&old.connection));
+        }
+        if self.inserter.is_none() {
+            let inserter = Inserter::new(self.store.write()?);
+            let path = self.store.path().display();
+            tracing::warn!(%path, "the file of the history had gone; a new one is begun");
+            return Ok(self.inserter.insert(inserter));
+        }
+        self.inserter.as_mut().ok_or_else(|| Error::Write("it is not open".to_owned()))
+    }
+
+    /// Takes out what is too old or too much.
+    fn keep_up(&mut self) {
+        self.upkeep = Instant::now() + upkeep::EVERY;
+        let written = self.queue.counts.written.load(Ordering::Relaxed);
+        let came = usize::try_from(written - self.written_at_upkeep).unwrap_or(upkeep::ROUND);
+        self.written_at_upkeep = written;
+        let (bounds, most) = (self.bounds, upkeep::ROUND.max(2 * came));
+        let kept = self
+            .inserter()
+            .and_then(|inserter| Ok(bounds.enforce(&mut inserter.connection, clock::wall_now(), most)?));
+        match kept {
+            Ok(gone) => tracing::debug!(gone, "old probes went from the history"),
+            Err(error) => drop(self.note_failure(&error)),
+        }
+        self.measure();
+    }
+
+    fn note_failure(&mut self, error: &Error) -> String {
+        let cause = error.cause();
         if self.failure.is_none() {
             let path = self.store.path().display();
             tracing::warn!(%path, %cause, "the history cannot be written; probing goes on, and it is tried again");
@@ -141,8 +197,9 @@ impl Writer {
         self.queue.counts.failing.store(false, Ordering::Relaxed);
     }
 
-    fn measure(&self) {
-        if let Some(bytes) = self.store.bytes(&self.inserter.connection) {
+    fn measure(&mut self) {
+        let bytes = self.inserter.as_ref().and_then(|inserter| self.store.bytes(&inserter.connection));
+        if let Some(bytes) = bytes {
             self.queue.counts.bytes.store(bytes, Ordering::Relaxed);
         }
     }
@@ -157,5 +214,95 @@ impl Drop for Writer {
             self.queue.counts.failing.store(true, Ordering::Relaxed);
             tracing::error!("the thread that writes the history ended by a defect; nothing is kept any more");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::domain::{Makeup, ReleaseId};
+    use crate::history::row::Row;
+    use crate::history::tests::{at, in_folder, report};
+    use crate::history::{Pick, Reader};
+
+    fn writer(folder: &tempfile::TempDir) -> Writer {
+        let settings = in_folder(folder.path());
+        let store = Store::new(settings.path.as_deref());
+        let inserter = Inserter::new(store.write().unwrap());
+        Writer::new(Arc::default(), store, inserter, Bounds::of(&settings))
+    }
+
+    fn put(writer: &Writer, count: u64) {
+        for n in 0..count {
+            writer.queue.put(Entry::Probe(Box::new(Row::of(&report("a", n, None), ReleaseId(1), false))));
+        }
+    }
+
+    fn counts(writer: &Writer) -> (u64, u64, bool) {
+        let counts = &writer.queue.counts;
+        let [written, lost] = [&counts.written, &counts.lost].map(|count| count.load(Ordering::Relaxed));
+        (written, lost, counts.failing.load(Ordering::Relaxed))
+    }
+
+    fn limit_pages(writer: &Writer, pages: u32) {
+        let connection = &writer.inserter.as_ref().unwrap().connection;
+        connection.pragma_update_and_check(None, "max_page_count", pages, |_| Ok(())).unwrap();
+    }
+
+    /// The limit on pages makes SQLite fail as it does when the system says that the disk is full.
+    #[test]
+    fn while_the_disk_is_full_probes_wait_then_are_lost_and_afterwards_all_goes_on() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut writer = writer(&folder);
+        limit_pages(&writer, 60);
+        put(&writer, 1000);
+        assert_eq!(writer.write_some(), 0);
+        assert_eq!(counts(&writer), (0, 0, true));
+        assert!(writer.failure.as_ref().unwrap().cause.contains("full"));
+        let (reply, answer) = std::sync::mpsc::sync_channel(1);
+        let (target, makeup) = ("a".to_owned(), Makeup::default());
+        writer.follow(Order::Begin { target, makeup, began: at(0), reply });
+        assert!(answer.recv().unwrap().is_err());
+        put(&writer, 10_000);
+        assert_eq!((writer.write_some(), counts(&writer)), (0, (0, 10_000 - 8192, true)));
+        writer.queue.put(Entry::Mark { target: "a".into(), text: "driver 580".into(), at: at(0) });
+
+        limit_pages(&writer, 1 << 20);
+        writer.write_all();
+        assert_eq!(counts(&writer), (9192, 1808, false));
+        assert!(writer.failure.is_none() && writer.batch.is_empty());
+        let reader = Reader::of(&writer.store).unwrap();
+        assert_eq!(reader.probes(&Pick::default()).unwrap().len(), 9192);
+        assert_eq!(reader.marks("a").unwrap().len(), 1);
+    }
+
+    #[test]
+    fn what_still_waits_when_the_disk_refuses_to_the_end_is_counted() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut writer = writer(&folder);
+        limit_pages(&writer, 60);
+        put(&writer, 3000);
+        writer.queue.close();
+        let queue = Arc::clone(&writer.queue);
+        writer.write_some();
+        writer.run();
+        assert_eq!(queue.counts.lost.load(Ordering::Relaxed), 3000);
+    }
+
+    #[test]
+    fn a_file_that_was_moved_away_is_followed_by_a_new_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut writer = writer(&folder);
+        put(&writer, 10);
+        writer.write_all();
+        let path = writer.store.path().to_owned();
+        std::fs::rename(&path, folder.path().join("old.db")).unwrap();
+        put(&writer, 20);
+        writer.write_all();
+        assert_eq!(counts(&writer), (30, 0, false));
+        let count = |path: &Path| Reader::open(path).unwrap().probes(&Pick::default()).unwrap().len();
+        assert_eq!((count(&path), count(&folder.path().join("old.db"))), (20, 10));
     }
 }
