@@ -124,6 +124,13 @@ impl Releases {
         self.place(target).map(|place| place.state().tracker.current().cloned().collect()).unwrap_or_default()
     }
 
+    /// The newest current release, and since when it alone was seen.
+    pub fn alone_since(&self, target: &str) -> Option<(Release, SystemTime)> {
+        let now = Moment { instant: Instant::now(), wall: clock::wall_now() };
+        let state = self.place(target)?.state();
+        state.tracker.alone_since(now).map(|(release, since)| (release.clone(), since))
+    }
+
     /// The newest release that had settled before the newest current one.
     pub fn previous(&self, target: &str) -> Option<Release> {
         self.place(target)?.state().tracker.previous().cloned()

@@ -16,8 +16,11 @@ pub(super) const ROOT: Keys = Keys {
     later: &[],
 };
 
-pub(super) const DAEMON: Keys =
-    Keys { heading: "[daemon]", known: &["listen", "state"], later: &["history", "web_config"] };
+pub(super) const DAEMON: Keys = Keys {
+    heading: "[daemon]",
+    known: &["listen", "state", "history", "history_age", "history_size"],
+    later: &["web_config"],
+};
 
 pub(super) const LIMITS: Keys =
     Keys { heading: "[limits]", known: &["in_flight", "tokens_per_hour"], later: &[] };

@@ -3,6 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::context::Outside;
 use super::reader::Table;
@@ -15,6 +16,14 @@ const DEFAULT_IN_FLIGHT: usize = 64;
 
 /// More open streams than this ask for a second prober.
 pub(super) const MAX_IN_FLIGHT: usize = 10_000;
+const SHORTEST_AGE: Duration = Duration::from_secs(3600);
+const LONGEST_AGE: Duration = Duration::from_secs(10 * 366 * 24 * 3600);
+const AGE: &str = "write a duration from \"1h\" to \"3660d\", such as \"35d\"";
+
+const LEAST_BYTES: u64 = 16 << 20;
+const MOST_BYTES: u64 = 1 << 40;
+const SIZE: &str = "write a size from \"16MiB\" to \"1TiB\", such as \"2GiB\" or \"500MB\"";
+
 pub(super) const MAX_TOKENS_PER_HOUR: u64 = 1_000_000_000_000;
 
 #[derive(Debug, Clone)]
@@ -26,17 +35,34 @@ pub struct Plan {
     pub slos: Vec<Arc<Slo>>,
     /// Where what was learned is kept between two runs.
     pub state: Option<PathBuf>,
+    pub history: Keep,
+}
+
+/// What is kept of what was measured.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Keep {
+    /// In memory without one, and then for some hours only.
+    pub path: Option<PathBuf>,
+    pub age: Duration,
+    pub bytes: u64,
+}
+
+impl Default for Keep {
+    fn default() -> Self {
+        Self { path: None, age: Duration::from_secs(35 * 24 * 3600), bytes: 2 << 30 }
+    }
 }
 
 /// `[daemon]`.
 struct Daemon {
     listen: SocketAddr,
     state: Option<PathBuf>,
+    history: Keep,
 }
 
 /// Everything is read before the first `?`, so that every problem is found.
 pub(super) fn read(root: &Table<'_>, outside: &Outside<'_>) -> Option<Plan> {
-    let daemon = Daemon { listen: DEFAULT_LISTEN, state: None };
+    let daemon = Daemon { listen: DEFAULT_LISTEN, state: None, history: Keep::default() };
     let daemon = root.or("daemon", daemon, |node| read_daemon(&node.table(&keys::DAEMON)?));
     let limits = root.or("limits", Limits { in_flight: DEFAULT_IN_FLIGHT, tokens_per_hour: None }, |node| {
         read_limits(&node.table(&keys::LIMITS)?)
@@ -45,15 +71,27 @@ pub(super) fn read(root: &Table<'_>, outside: &Outside<'_>) -> Option<Plan> {
     let targets = target::read_all(root, limits, &workloads, outside);
     let slos = slo::read_all(root, &workloads, targets.as_deref());
     let (limits, targets, workloads, slos) = (limits?, targets?, workloads.complete()?, slos?);
-    let Daemon { listen, state } = daemon?;
-    Some(Plan { listen, limits, targets, workloads, slos, state })
+    let Daemon { listen, state, history } = daemon?;
+    Some(Plan { listen, limits, targets, workloads, slos, state, history })
 }
 
 fn read_daemon(table: &Table<'_>) -> Option<Daemon> {
     let listen = table.or("listen", DEFAULT_LISTEN, |node| value::listen(&node));
     let state =
         table.or("state", None, |node| value::line(&node, "sloprobe.state").map(PathBuf::from).map(Some));
-    Some(Daemon { listen: listen?, state: state? })
+    let history = read_history(table);
+    Some(Daemon { listen: listen?, state: state?, history: history? })
+}
+
+fn read_history(table: &Table<'_>) -> Option<Keep> {
+    let usual = Keep::default();
+    let path =
+        table.or("history", None, |node| value::line(&node, "sloprobe.db").map(PathBuf::from).map(Some));
+    let age = table
+        .or("history_age", usual.age, |node| value::duration_within(&node, SHORTEST_AGE..=LONGEST_AGE, AGE));
+    let bytes = table
+        .or("history_size", usual.bytes, |node| value::bytes_within(&node, LEAST_BYTES..=MOST_BYTES, SIZE));
+    Some(Keep { path: path?, age: age?, bytes: bytes? })
 }
 
 fn read_limits(table: &Table<'_>) -> Option<Limits> {

@@ -95,6 +95,39 @@ pub(super) fn duration_within(
     }
 }
 
+/// Such as "2GiB", "500 MB" or "1.5GB".
+pub(super) fn bytes_within(node: &Node<'_>, range: RangeInclusive<u64>, remedy: &str) -> Option<u64> {
+    let Some(text) = node.as_text() else { return node.wrong_type("a size as text", remedy) };
+    let Some(bytes) = split_size(text) else {
+        return node.refuse(format!("{} is not a size", quote(text)), remedy);
+    };
+    if bytes < *range.start() {
+        node.refuse(format!("{} is too small", quote(text)), remedy)
+    } else if bytes > *range.end() {
+        node.refuse(format!("{} is too large", quote(text)), remedy)
+    } else {
+        Some(bytes)
+    }
+}
+
+fn split_size(text: &str) -> Option<u64> {
+    let text = text.trim();
+    let (number, unit) = text.split_at(text.find(|c: char| c.is_ascii_alphabetic())?);
+    let unit = match unit.to_ascii_lowercase().as_str() {
+        "kb" => 1e3,
+        "mb" => 1e6,
+        "gb" => 1e9,
+        "tb" => 1e12,
+        "kib" => 1024.0,
+        "mib" => 1024.0 * 1024.0,
+        "gib" => 1024.0 * 1024.0 * 1024.0,
+        "tib" => 1024.0 * 1024.0 * 1024.0 * 1024.0,
+        _ => return None,
+    };
+    let number: f64 = number.trim().parse().ok()?;
+    (number >= 0.0).then_some((number * unit) as u64)
+}
+
 pub(super) fn rate(node: &Node<'_>) -> Option<Rate> {
     let Some(text) = node.as_text() else { return node.wrong_type("a rate as text", RATE) };
     let Some((count, period)) = split_rate(text) else {
@@ -151,6 +184,18 @@ pub(super) fn url(node: &Node<'_>) -> Option<Url> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_size_has_a_unit() {
+        for (text, bytes) in
+            [("2GiB", 2 << 30), ("500 MB", 500_000_000), ("1.5kib", 1536), ("1TB", 1_000_000_000_000)]
+        {
+            assert_eq!(split_size(text), Some(bytes), "{text}");
+        }
+        for text in ["2", "GiB", "2 giga", "-1GB", "", "nanGB"] {
+            assert_eq!(split_size(text), None, "{text}");
+        }
+    }
 
     #[test]
     fn a_rate_is_a_count_per_unit_or_per_duration() {

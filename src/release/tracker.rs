@@ -48,6 +48,13 @@ pub struct Moment {
     pub wall: SystemTime,
 }
 
+impl Moment {
+    /// What the wall clock would have said then.
+    pub fn wall_at(self, then: Instant) -> SystemTime {
+        self.wall - self.instant.saturating_duration_since(then)
+    }
+}
+
 /// Something about a target's releases is other than before.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
@@ -115,6 +122,15 @@ impl Tracker {
         let older = self.tracks.split_last().map_or(&[][..], |(_, older)| older);
         let settled = older.iter().rev().map(|track| &track.release).find(|it| it.settled.is_some());
         settled.or(self.before.as_ref())
+    }
+
+    /// Since when nothing but the newest was seen: what is measured from there on is probably its own, long before it
+    /// is settled that the others are gone.
+    pub fn alone_since(&self, now: Moment) -> Option<(&Release, SystemTime)> {
+        let (newest, older) = self.tracks.split_last()?;
+        let seen_last = older.iter().map(|track| now.wall_at(track.last_seen)).max();
+        let since = seen_last.or(newest.release.settled).unwrap_or(newest.release.began);
+        Some((&newest.release, since))
     }
 
     pub fn is_rolling(&self) -> bool {

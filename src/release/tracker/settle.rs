@@ -11,7 +11,9 @@ impl Tracker {
     /// Ends what has stayed away, and what has gone on for too long.
     pub(super) fn resolve(&mut self, now: Moment, changes: &mut Vec<Change>) {
         let mut gone = None;
+        let mut last_seen = None;
         while let Some(at) = self.find_gone(now.instant) {
+            last_seen = last_seen.max(Some(self.tracks[at].last_seen));
             gone = Some(self.retire(at));
         }
         let is_stubborn =
@@ -22,10 +24,10 @@ impl Tracker {
                 changes.push(Change::RolledBack { release, gone });
                 self.calm(now);
             }
-            (1, Some(_)) => self.settle(now, changes),
+            (1, Some(_)) => self.settle(last_seen.unwrap_or(now.instant), now, changes),
             (2.., _) if is_stubborn => {
                 self.gather(|_, _| true);
-                self.settle(now, changes);
+                self.settle(now.instant, now, changes);
             }
             _ => {}
         }
@@ -68,10 +70,10 @@ impl Tracker {
         self.tracks.push(newest);
     }
 
-    /// The only one that is left is what the target runs.
-    fn settle(&mut self, now: Moment, changes: &mut Vec<Change>) {
+    /// The only one that is left is what the target runs, and has been since another was seen last.
+    fn settle(&mut self, since: Instant, now: Moment, changes: &mut Vec<Change>) {
         let Some(track) = self.tracks.last_mut() else { return };
-        track.release.settled = Some(now.wall);
+        track.release.settled = Some(now.wall_at(since));
         let (release, members) = (track.release.clone(), track.members());
         changes.push(Change::Settled { release, members });
         self.calm(now);
@@ -90,7 +92,7 @@ impl Tracker {
         let Some(newest) = self.tracks.last() else { return };
         changes.push(Change::Muted { release: newest.release.clone(), field });
         if self.tracks.len() == 1 && self.rolling_since.is_some() {
-            self.settle(now, changes);
+            self.settle(now.instant, now, changes);
         }
     }
 }

@@ -193,11 +193,19 @@ fn probes_are_mixed_while_rolling_and_if_they_started_before_it_was_over() {
     assert!(!story.tracker.is_mixed(story.start.wall - MINUTE), "nothing came before the first");
     story.for_minutes(10, "v2");
     assert!(story.tracker.is_rolling() && story.tracker.is_mixed(story.now().wall));
+    assert_eq!(story.tracker.alone_since(story.now()).unwrap().1, story.start.wall + 5 * MINUTE);
     assert_eq!(story.tracker.previous().map(|release| release.id.0), Some(1));
     story.for_minutes(2, "v2");
     let settled = story.newest().settled.unwrap();
-    assert_eq!(settled, story.start.wall + 15 * MINUTE);
-    assert!(story.tracker.is_mixed(settled - MINUTE) && !story.tracker.is_mixed(settled));
+    assert_eq!(
+        settled,
+        story.start.wall + 5 * MINUTE,
+        "from when the other was gone, though nobody knew then"
+    );
+    let known = story.start.wall + 15 * MINUTE;
+    assert!(story.tracker.is_mixed(known - MINUTE) && !story.tracker.is_mixed(known));
+    let (newest, since) = story.tracker.alone_since(story.now()).unwrap();
+    assert_eq!((newest.id.0, since), (2, settled));
     assert_eq!(story.tracker.previous().map(|release| release.id.0), Some(1));
     story.see("(driver-580)");
     assert!(story.tracker.is_mixed(story.now().wall - MINUTE) && !story.tracker.is_mixed(story.now().wall));
