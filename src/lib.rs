@@ -21,6 +21,7 @@
 //! | [`forecast`] | how soon those rules will alert, and how often for nothing: simulated |
 //! | [`rules`] | alert rules, written from the objectives and the catalogue |
 //! | [`compare`] | two releases held against each other: what changed, and how sure that is |
+//! | [`page`] | such a comparison as one page that needs nothing else: tables and pictures |
 //! | [`history`] | what was measured, kept in a file that any SQLite client reads |
 //! | [`release`] | what a target runs, when that changed, and what it ran before |
 //! | [`config`] | a file becomes a plan, or every problem found in it |
@@ -57,6 +58,7 @@ pub mod domain;
 pub mod expose;
 pub mod forecast;
 pub mod history;
+pub mod page;
 pub mod probe;
 pub mod protocol;
 pub mod record;

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs every check of sloprobe, from any directory. On Debian it first installs what is missing:
-# Prometheus with promtool, Alertmanager, a C compiler, and rustfmt and clippy where rustup rules.
+# Prometheus with promtool, Alertmanager, Chromium, a C compiler, and rustfmt and clippy where rustup rules.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -75,6 +75,7 @@ packages=()
 has prometheus && has promtool || packages+=(prometheus)
 has prometheus-alertmanager || packages+=(prometheus-alertmanager)
 has cc || packages+=(gcc libc6-dev)
+has chromium || packages+=(chromium)
 if ((${#packages[@]})); then run_step "install ${packages[*]}" install_packages "${packages[@]}"; fi
 
 components=()

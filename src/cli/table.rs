@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::page::words;
+
 /// Rows of cells; the first row is the head. The first `left` columns are text, the rest numbers.
 #[derive(Debug)]
 pub(super) struct Table {
@@ -56,24 +58,7 @@ impl Table {
 
 /// Three significant digits, or `-` for what was not measured.
 pub(super) fn time(duration: Option<Duration>) -> String {
-    let Some(duration) = duration else { return "-".into() };
-    let seconds = duration.as_secs_f64();
-    let ms = seconds * 1e3;
-    if ms < 0.9995 {
-        format!("{:.0} µs", seconds * 1e6)
-    } else if ms < 9.995 {
-        format!("{ms:.2} ms")
-    } else if ms < 99.95 {
-        format!("{ms:.1} ms")
-    } else if ms < 999.5 {
-        format!("{ms:.0} ms")
-    } else if seconds < 9.995 {
-        format!("{seconds:.2} s")
-    } else if seconds < 99.95 {
-        format!("{seconds:.1} s")
-    } else {
-        format!("{seconds:.0} s")
-    }
+    duration.map_or_else(|| "-".into(), |duration| words::seconds(duration.as_secs_f64()))
 }
 
 #[cfg(test)]
