@@ -1,6 +1,7 @@
 //! The command line: one file per command.
 
 mod check;
+mod compare;
 mod context;
 mod demo;
 mod endpoint;
