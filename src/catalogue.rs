@@ -1,12 +1,14 @@
 //! Every metric, declared once: what registers it, what documents it and what tests it all read this.
 
 mod buckets;
+mod history;
 mod labels;
 mod markdown;
 mod releases;
 
 use crate::compare::Metric;
 use crate::domain::{self, Goal, Measure, Slo, Target};
+pub use history::{HISTORY_BYTES, HISTORY_FAILING, HISTORY_LOST, HISTORY_PROBES};
 pub use labels::{Direction, Label, Phase, ServerPhase};
 pub use markdown::markdown;
 pub use releases::{
@@ -289,7 +291,7 @@ pub const BUILD_INFO: Family = labelled(
 );
 
 /// In the order of the documentation.
-pub const ALL: [&Family; 43] = [
+pub const ALL: [&Family; 47] = [
     &PROBES,
     &FAILURES,
     &ANSWERS,
@@ -330,6 +332,10 @@ pub const ALL: [&Family; 43] = [
     &COMPARED,
     &LAG,
     &LOOP_LAG,
+    &HISTORY_PROBES,
+    &HISTORY_LOST,
+    &HISTORY_BYTES,
+    &HISTORY_FAILING,
     &RELOAD_OK,
     &RELOAD_TIME,
     &BUILD_INFO,

@@ -6,6 +6,7 @@ mod context;
 mod demo;
 mod endpoint;
 mod mark;
+mod moment;
 mod once;
 mod output;
 mod prompt;
@@ -59,6 +60,7 @@ Examples:
   sloprobe check -c sloprobe.toml     what would be sent, how often, at what cost
   sloprobe once  -c sloprobe.toml     one probe of each workload, now, as a table
   sloprobe run   -c sloprobe.toml     the daemon; metrics at http://127.0.0.1:9788/metrics
+  sloprobe compare -c sloprobe.toml   what the last upgrade did to each workload
   sloprobe rules -c sloprobe.toml     alert rules for Prometheus, from the objectives in the file
 
 Exit codes: 0 fine, 1 a probe failed or the daemon gave up, 2 a mistake in the command line or the configuration.";
@@ -68,6 +70,7 @@ enum Command {
     Run(run::RunArgs),
     Once(once::OnceArgs),
     Check(check::CheckArgs),
+    Compare(compare::CompareArgs),
     Rules(rules::RulesArgs),
     Mark(mark::MarkArgs),
     Prompt(prompt::PromptArgs),
@@ -113,6 +116,7 @@ pub async fn run(cli: Cli) -> ExitCode {
         Command::Run(args) => run::run(args).await,
         Command::Once(args) => once::run(args).await,
         Command::Check(args) => Ok(check::run(&args).await),
+        Command::Compare(args) => compare::run(&args),
         Command::Rules(args) => Ok(rules::run(args)),
         Command::Mark(args) => mark::run(&args).await,
         Command::Prompt(args) => Ok(prompt::run(&args)),

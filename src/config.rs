@@ -28,7 +28,7 @@ use toml::de::DeTable;
 pub use context::Outside;
 pub use endpoint::Endpoint;
 pub use keys::{Keys, SECTIONS};
-pub use plan::Plan;
+pub use plan::{Keep, Plan};
 pub use problem::{Problem, Problems};
 
 use problem::Notes;

@@ -1,6 +1,8 @@
 //! The composition root: builds everything from a [`Plan`] and keeps it running.
 
+mod keeper;
 mod memory;
+mod verdicts;
 
 use std::pin::pin;
 use std::sync::Arc;
@@ -14,9 +16,9 @@ use tokio::time::{Instant, timeout};
 
 use crate::config::Plan;
 use crate::domain::{Share, Target, clock};
+use crate::history;
 use crate::probe::{Transport, Trust, Unusable};
 use crate::record::{self, Recorder};
-use crate::release::ledger::{InMemory, Ledger};
 use crate::release::{Patience, Releases};
 use crate::schedule::Schedule;
 use crate::schedule::cadence::{Grid, Rotation};
@@ -26,7 +28,9 @@ use crate::schedule::pulse::Pulse;
 use crate::schedule::standing::Standing;
 use crate::serve::{self, Shown};
 use crate::workload::Source;
+use keeper::Keeper;
 pub use memory::Memory;
+use verdicts::Verdicts;
 
 /// A daemon that has been built but not started.
 #[derive(Debug)]
@@ -34,6 +38,7 @@ pub struct Daemon {
     plan: Plan,
     recorder: Arc<Recorder>,
     releases: Arc<Releases>,
+    keeper: Keeper,
     transports: Vec<Arc<Transport>>,
     /// How often each target is asked what it runs.
     pub pace: Pace,
@@ -48,6 +53,8 @@ pub enum Error {
     Unusable(#[from] Unusable),
     #[error(transparent)]
     Record(#[from] record::Error),
+    #[error(transparent)]
+    History(#[from] history::Error),
     #[error("the metrics can no longer be served: {0}")]
     Serve(std::io::Error),
     #[error("the schedule of a target ended by a defect: {0}")]
@@ -58,17 +65,19 @@ pub enum Error {
 
 impl Daemon {
     pub fn new(plan: Plan) -> Result<Self, Error> {
-        Self::build(plan, Box::new(InMemory::default()), Patience::default())
+        Self::build(plan, Patience::default())
     }
 
-    /// With a ledger of releases, and the patience to wait until one has settled.
-    pub fn build(plan: Plan, ledger: Box<dyn Ledger>, patience: Patience) -> Result<Self, Error> {
+    /// With the patience to wait until a release has settled.
+    pub fn build(plan: Plan, patience: Patience) -> Result<Self, Error> {
         let recorder = Arc::new(Recorder::new(&plan.targets, &plan.slos)?);
+        let kept = Keeper::open(&plan.history, Arc::clone(&recorder))?;
+        let ledger = Box::new(kept.history());
         let releases = Arc::new(Releases::new(&plan.targets, ledger, Arc::clone(&recorder), patience));
         let trust = Trust::default();
         let transports: Result<_, Unusable> =
             plan.targets.iter().map(|target| Ok(Arc::new(Transport::new(target, &trust)?))).collect();
-        Ok(Self { transports: transports?, plan, recorder, releases, pace: Pace::default() })
+        Ok(Self { transports: transports?, plan, recorder, releases, keeper: kept, pace: Pace::default() })
     }
 
     pub fn recorder(&self) -> Arc<Recorder> {
@@ -141,6 +150,7 @@ impl Daemon {
                 guard: Guard::new(&house, target, now),
                 recorder: self.recorder(),
                 releases: self.releases(),
+                history: self.keeper.history(),
                 pulse: Arc::clone(&pulse),
                 standing: Arc::clone(&standing),
             };
@@ -150,6 +160,9 @@ impl Daemon {
             tasks.spawn(identify::watch(transport, releases, standing, own, first, pace, stopped));
             first += IDENTIFY_SPREAD;
         }
+        tasks.spawn(self.keeper.clone().watch(stopped.clone()));
+        let verdicts = Verdicts::new(self.releases(), self.keeper.history(), self.recorder());
+        tasks.spawn(verdicts.watch(self.plan.targets.clone(), stopped.clone()));
         if let Some(path) = self.plan.state.clone() {
             tasks.spawn(memory::keep(path, learners, stopped.clone()));
         }

@@ -7,6 +7,7 @@
 mod error;
 mod gaps;
 mod insert;
+mod pick;
 mod queue;
 mod read;
 mod row;
@@ -20,14 +21,15 @@ mod writer;
 
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime};
 
 pub use error::Error;
-pub use read::{Mark, Pick, Reader};
+pub use pick::Pick;
+pub use read::{Mark, Reader};
 
 use crate::domain::{Makeup, ReleaseId, Report};
 use insert::Inserter;
@@ -96,6 +98,8 @@ struct Open {
     store: Store,
     queue: Arc<Queue>,
     thread: Mutex<Option<JoinHandle<()>>>,
+    /// One process writes a file, so it knows the next number without asking.
+    next_release: AtomicI64,
 }
 
 impl History {
@@ -103,12 +107,14 @@ impl History {
     pub fn open(settings: &Settings) -> Result<Self, Error> {
         let settings = settings.effective();
         let store = Store::new(settings.path.as_deref());
-        let inserter = Inserter::new(store.write()?);
+        let connection = store.write()?;
+        let next_release = AtomicI64::new(insert::next_release(&connection)?);
+        let inserter = Inserter::new(connection);
         let queue = Arc::new(Queue::default());
         let writer = Writer::new(Arc::clone(&queue), store.clone(), inserter, Bounds::of(&settings));
         let thread = std::thread::Builder::new().name("history".into()).spawn(|| writer.run());
         let thread = Mutex::new(Some(thread.map_err(Error::Thread)?));
-        Ok(Self { open: Arc::new(Open { store, queue, thread }) })
+        Ok(Self { open: Arc::new(Open { store, queue, thread, next_release }) })
     }
 
     /// Takes a probe in, to be written soon. Never waits and never fails; what finds no room is counted as lost.
@@ -116,17 +122,17 @@ impl History {
         self.open.queue.put(Entry::Probe(Box::new(Row::of(report, release, mixed))));
     }
 
-    /// The number of a release; the same one for the same target and time, of which the newest makeup counts. Waits for
-    /// the file, so not for hot paths.
-    pub fn begin_release(
-        &self,
-        target: &str,
-        makeup: &Makeup,
-        began: SystemTime,
-    ) -> Result<ReleaseId, Error> {
-        let (reply, answer) = sync_channel(1);
-        let order = Order::Begin { target: target.to_owned(), makeup: makeup.clone(), began, reply };
-        self.ask(order, &answer)
+    /// A release begins; gives its number. Never waits: whoever sees a release begin has probes to send.
+    pub fn begin_release(&self, target: &str, makeup: &Makeup, began: SystemTime) -> ReleaseId {
+        let id = ReleaseId(self.open.next_release.fetch_add(1, Ordering::Relaxed));
+        let (target, makeup) = (target.to_owned(), makeup.clone());
+        self.open.queue.put(Entry::Begin { id, target, makeup, began });
+        id
+    }
+
+    /// More is known of a release than when it began.
+    pub fn amend(&self, id: ReleaseId, makeup: &Makeup) {
+        self.open.queue.put(Entry::Amend { id, makeup: makeup.clone() });
     }
 
     /// From then on what is measured is this release's alone.

@@ -1,5 +1,6 @@
 //! One [`Report`] becomes metrics, recent samples and a line in the log.
 
+mod history;
 mod info;
 mod metrics;
 mod narrator;
@@ -15,6 +16,8 @@ use std::time::{Duration, SystemTime};
 use tokio::time::Instant;
 
 use crate::domain::{Makeup, Report, Skip, Slo, Target, Workload, clock};
+use history::History;
+pub use history::Keeping;
 use metrics::Metrics;
 use narrator::Narrator;
 use quality::Quality;
@@ -26,6 +29,7 @@ use releases::Releases;
 pub struct Recorder {
     metrics: Metrics,
     releases: Releases,
+    history: History,
     recent: Mutex<Recent>,
     narrator: Mutex<Narrator>,
     quality: Mutex<Quality>,
@@ -51,6 +55,7 @@ impl Recorder {
         metrics.reloaded(clock::wall_now());
         Ok(Self {
             releases: Releases::new(metrics.registry())?,
+            history: History::new(metrics.registry())?,
             metrics,
             recent: Mutex::default(),
             narrator: Mutex::default(),

@@ -13,7 +13,6 @@ mod tests;
 mod track;
 pub mod tracker;
 
-use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
@@ -34,8 +33,6 @@ pub struct Releases {
     places: Vec<Place>,
     ledger: Box<dyn Ledger>,
     recorder: Arc<Recorder>,
-    /// How many releases could not be written down.
-    unwritten: AtomicI64,
 }
 
 /// One target's.
@@ -65,7 +62,7 @@ impl Releases {
         patience: Patience,
     ) -> Self {
         let places = targets.iter().map(|target| Place::new(target, patience)).collect();
-        let releases = Self { places, ledger, recorder, unwritten: AtomicI64::new(0) };
+        let releases = Self { places, ledger, recorder };
         for place in &releases.places {
             let past = releases.ledger.releases(&place.target.name);
             releases.change(place, None, |tracker, now, begin| tracker.resume(&past, now, begin));
@@ -155,8 +152,9 @@ impl Releases {
         let now = Moment { instant: Instant::now(), wall: clock::wall_now() };
         let name = &place.target.name;
         let mut state = place.state();
-        let changes =
-            work(&mut state.tracker, now, &mut |makeup: &Makeup, began| self.begin(name, makeup, began));
+        let changes = work(&mut state.tracker, now, &mut |makeup: &Makeup, began| {
+            self.ledger.begin(name, makeup, began)
+        });
         let mut told = false;
         for change in &changes {
             self.write(change);
@@ -170,14 +168,6 @@ impl Releases {
         let unclear = state.tracker.wants_asking(now.instant);
         place.unclear.send_if_modified(|was| std::mem::replace(was, unclear) != unclear);
         told
-    }
-
-    /// A release that cannot be written down has a number all the same, such as no ledger gives.
-    fn begin(&self, target: &str, makeup: &Makeup, began: SystemTime) -> ReleaseId {
-        self.ledger.begin(target, makeup, began).unwrap_or_else(|error| {
-            tracing::warn!(target, %error, "a release of the target cannot be kept");
-            ReleaseId(-1 - self.unwritten.fetch_add(1, Ordering::Relaxed))
-        })
     }
 
     fn write(&self, change: &Change) {

@@ -18,6 +18,7 @@ use tokio::task::{JoinError, JoinSet};
 use tokio::time::{Instant, sleep_until};
 
 use crate::domain::{Skip, Target};
+use crate::history::History;
 use crate::probe::{self, Job, Transport};
 use crate::record::Recorder;
 use crate::release::Releases;
@@ -39,6 +40,7 @@ pub struct Schedule {
     pub guard: Guard,
     pub recorder: Arc<Recorder>,
     pub releases: Arc<Releases>,
+    pub history: History,
     pub pulse: Arc<Pulse>,
     pub standing: Arc<Standing>,
 }
@@ -87,6 +89,7 @@ impl Schedule {
         let (transport, recorder) = (Arc::clone(&self.transport), Arc::clone(&self.recorder));
         let (pulse, learner) = (Arc::clone(&self.pulse), self.sources[turn].learner());
         let (standing, releases) = (Arc::clone(&self.standing), Arc::clone(&self.releases));
+        let history = self.history.clone();
         running.spawn(async move {
             let mut report = probe::run(&transport, job).await;
             report.suspect = pulse.was_late_since(report.timeline.started, Instant::now());
@@ -97,7 +100,8 @@ impl Schedule {
             }
             permit.settle(&report, Instant::now());
             standing.hear(&report);
-            releases.reported(&report);
+            let (release, mixed) = releases.reported(&report);
+            history.keep(&report, release, mixed);
             recorder.record(&report);
             drop(in_flight);
         });

@@ -36,12 +36,12 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "daemon",
         &[
-            "compare", "config", "domain", "history", "probe", "record", "release", "schedule", "serve",
-            "workload",
+            "compare", "config", "domain", "history", "page", "probe", "record", "release", "schedule",
+            "serve", "workload",
         ],
     ),
     ("serve", &["domain", "expose", "record", "release"]),
-    ("schedule", &["domain", "probe", "record", "release", "workload"]),
+    ("schedule", &["domain", "history", "probe", "record", "release", "workload"]),
     ("release", &["domain", "history", "record"]),
     ("history", &["domain"]),
     ("page", &["compare", "domain"]),

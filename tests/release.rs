@@ -12,7 +12,6 @@ use std::time::Duration;
 use common::{PATIENCE, config, eventually, get, run, sloprobe};
 use serde_json::{Value, json};
 use sloprobe::daemon::Daemon;
-use sloprobe::release::ledger::InMemory;
 use sloprobe::release::{Patience, Releases};
 use sloprobe::schedule::identify::Pace;
 use sloprobe::simulate::{self, Profile, Settings};
@@ -36,7 +35,7 @@ impl Running {
     async fn start(url: &str, pace: Pace, away: Duration) -> Self {
         let patience = Patience { away, ..Patience::default() };
         let plan = plan(url, "rate = '20/s'", QUICK);
-        let mut daemon = Daemon::build(plan, Box::new(InMemory::default()), patience).unwrap();
+        let mut daemon = Daemon::build(plan, patience).unwrap();
         daemon.pace = pace;
         let releases = daemon.releases();
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();

@@ -56,6 +56,11 @@ impl Table {
     }
 }
 
+/// How wide the terminal is; 100 columns where there is none.
+pub(super) fn width() -> usize {
+    terminal_size::terminal_size().map_or(100, |(width, _)| usize::from(width.0))
+}
+
 /// Three significant digits, or `-` for what was not measured.
 pub(super) fn time(duration: Option<Duration>) -> String {
     duration.map_or_else(|| "-".into(), |duration| words::seconds(duration.as_secs_f64()))

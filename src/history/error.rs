@@ -31,6 +31,14 @@ pub enum Error {
 }
 
 impl Error {
+    /// It is the disk or somebody else who stands in the way, and not a mistake in the path.
+    pub fn may_pass(&self) -> bool {
+        use ErrorCode::{DatabaseBusy, DatabaseCorrupt, DatabaseLocked, DiskFull, ReadOnly, SystemIoFailure};
+        let Self::Open { cause, .. } = self else { return false };
+        let passing = [DatabaseBusy, DatabaseCorrupt, DatabaseLocked, DiskFull, ReadOnly, SystemIoFailure];
+        cause.sqlite_error_code().is_some_and(|code| passing.contains(&code))
+    }
+
     /// Without the words around it, for those who say them themselves.
     pub(super) fn cause(&self) -> String {
         match self {

@@ -9,7 +9,7 @@ use super::gaps::{Packer, quantile};
 use super::queue::Entry;
 use super::row::Row;
 use super::units::micros_of;
-use crate::domain::{Makeup, ReleaseId};
+use crate::domain::Makeup;
 
 const PROBE: &str = "INSERT INTO probes (
   target, at, id, workload, release, mixed, suspect, outcome, verdict,
@@ -19,13 +19,14 @@ const PROBE: &str = "INSERT INTO probes (
 ) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22,
   ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35)";
 
-/// A release that is begun twice is one; the newest that is known of it counts.
-const RELEASE: &str =
-    "INSERT INTO releases (target, began, engine, version, model, fingerprint, labels, mark)
-VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
-ON CONFLICT (target, began) DO UPDATE SET engine = excluded.engine, version = excluded.version,
-  model = excluded.model, fingerprint = excluded.fingerprint, labels = excluded.labels, mark = excluded.mark
-RETURNING id";
+/// Nothing is lost if the number is there already: the newest that is said of it counts.
+const BEGIN: &str =
+    "INSERT OR REPLACE INTO releases (id, engine, version, model, fingerprint, labels, mark, target, began)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)";
+
+const AMEND: &str =
+    "UPDATE releases SET engine = ?2, version = ?3, model = ?4, fingerprint = ?5, labels = ?6, mark = ?7
+WHERE id = ?1";
 
 /// Writes entries through one connection.
 pub(super) struct Inserter {
@@ -55,20 +56,6 @@ impl Inserter {
         }
         done
     }
-
-    pub(super) fn begin(&mut self, target: &str, makeup: &Makeup, began: i64) -> rusqlite::Result<ReleaseId> {
-        let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let labels = serde_json::to_string(&makeup.labels).unwrap_or_else(|_| "{}".to_owned());
-        let id = {
-            let target = number(&transaction, "targets", target)?;
-            let mut insert = transaction.prepare_cached(RELEASE)?;
-            let Makeup { engine, version, model, fingerprint, mark, .. } = makeup;
-            let values = params![target, began, engine, version, model, fingerprint, labels, mark];
-            insert.query_row(values, |row| row.get(0))?
-        };
-        transaction.commit()?;
-        Ok(ReleaseId(id))
-    }
 }
 
 fn write(
@@ -88,6 +75,27 @@ fn write(
                 probe(transaction, row, [target, workload, next], packer)?;
                 next += 1;
             }
+            Entry::Begin { id, target, makeup, began } => {
+                let target = number(transaction, "targets", target)?;
+                let Makeup { engine, version, model, fingerprint, mark, .. } = &*makeup;
+                let values = params![
+                    id.0,
+                    engine,
+                    version,
+                    model,
+                    fingerprint,
+                    labels(makeup),
+                    mark,
+                    target,
+                    micros_of(*began)
+                ];
+                transaction.prepare_cached(BEGIN)?.execute(values)?;
+            }
+            Entry::Amend { id, makeup } => {
+                let Makeup { engine, version, model, fingerprint, mark, .. } = &*makeup;
+                let values = params![id.0, engine, version, model, fingerprint, labels(makeup), mark];
+                transaction.prepare_cached(AMEND)?.execute(values)?;
+            }
             Entry::Settle { id, at } => {
                 let mut update =
                     transaction.prepare_cached("UPDATE releases SET settled = ?2 WHERE id = ?1")?;
@@ -104,6 +112,15 @@ fn write(
     let mut update =
         transaction.prepare_cached("UPDATE counters SET value = ?1 WHERE name = 'next_probe'")?;
     update.execute([next]).map(drop)
+}
+
+/// The number of the release that begins next.
+pub(super) fn next_release(connection: &Connection) -> rusqlite::Result<i64> {
+    connection.query_row("SELECT coalesce(max(id), 0) + 1 FROM releases", [], |row| row.get(0))
+}
+
+fn labels(makeup: &Makeup) -> String {
+    serde_json::to_string(&makeup.labels).unwrap_or_else(|_| "{}".to_owned())
 }
 
 fn probe(

@@ -25,13 +25,14 @@ pub(super) const BATCH: usize = 1000;
 
 pub(super) enum Entry {
     Probe(Box<Row>),
+    Begin { id: ReleaseId, target: String, makeup: Makeup, began: SystemTime },
+    Amend { id: ReleaseId, makeup: Makeup },
     Settle { id: ReleaseId, at: SystemTime },
     Mark { target: String, text: String, at: SystemTime },
 }
 
 /// Somebody waits for what comes of it; the text is why nothing does.
 pub(super) enum Order {
-    Begin { target: String, makeup: Makeup, began: SystemTime, reply: SyncSender<Result<ReleaseId, String>> },
     Flush(SyncSender<Result<(), String>>),
 }
 

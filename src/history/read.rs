@@ -9,6 +9,7 @@ use rusqlite::types::Value;
 use rusqlite::{Connection, OptionalExtension as _, Row, params_from_iter};
 
 use super::Error;
+use super::pick::Pick;
 use super::row::{OK, outcome, verdict};
 use super::store::Store;
 use super::units::{micros_of, seconds, time_of};
@@ -18,21 +19,6 @@ use crate::domain::{Failure, Kept, Makeup, Release, ReleaseId, Verdict};
 #[derive(Debug)]
 pub struct Reader {
     connection: Connection,
-}
-
-/// Which probes; what is not given does not restrict.
-#[derive(Debug, Clone, Default)]
-pub struct Pick {
-    pub target: Option<String>,
-    pub workload: Option<String>,
-    /// Not before.
-    pub from: Option<SystemTime>,
-    /// Before.
-    pub to: Option<SystemTime>,
-    /// Of one of these; of any, if there are none.
-    pub releases: Vec<ReleaseId>,
-    /// Also those that nobody can assign to one release.
-    pub with_mixed: bool,
 }
 
 /// What a person said about a target.
@@ -105,6 +91,19 @@ impl Reader {
         }
         if targets.len() > 1 {
             all.sort_by(|a, b| a.at.total_cmp(&b.at));
+        }
+        Ok(all)
+    }
+
+    /// How many there are.
+    pub fn count(&self, pick: &Pick) -> Result<usize, Error> {
+        let mut all = 0;
+        for (id, _) in self.targets_of(pick)? {
+            let Some(question) = self.question(pick, id)? else { continue };
+            let sql = format!("SELECT count(*) FROM probes WHERE {}", question.condition);
+            all += self
+                .connection
+                .query_row(&sql, params_from_iter(question.values), |row| row.get::<_, usize>(0))?;
         }
         Ok(all)
     }

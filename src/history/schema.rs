@@ -70,9 +70,9 @@ INSERT INTO token_sources VALUES (0, 'chunk_usage'), (1, 'token_ids'), (2, 'fina
 CREATE TABLE releases (
   id INTEGER PRIMARY KEY, target INTEGER NOT NULL, began INTEGER NOT NULL, settled INTEGER,
   engine TEXT NOT NULL, version TEXT, model TEXT, fingerprint TEXT,
-  labels TEXT NOT NULL, mark TEXT,
-  UNIQUE (target, began)
+  labels TEXT NOT NULL, mark TEXT
 );
+CREATE INDEX releases_of_target ON releases (target, began);
 
 CREATE TABLE marks (id INTEGER PRIMARY KEY, target INTEGER NOT NULL, at INTEGER NOT NULL, text TEXT NOT NULL);
 CREATE INDEX marks_of_target ON marks (target, at);

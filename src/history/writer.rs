@@ -11,7 +11,6 @@ use super::Error;
 use super::insert::Inserter;
 use super::queue::{Call, Entry, Order, Queue};
 use super::store::Store;
-use super::units::micros_of;
 use super::upkeep::{self, Bounds};
 use crate::domain::clock;
 
@@ -82,16 +81,6 @@ impl Writer {
     /// The one who asked may have gone meanwhile.
     fn follow(&mut self, order: Order) {
         match order {
-            Order::Begin { target, makeup, began, reply } => {
-                let id = match self.wait_for_retry() {
-                    Some(cause) => Err(cause),
-                    None => self
-                        .inserter()
-                        .and_then(|inserter| Ok(inserter.begin(&target, &makeup, micros_of(began))?))
-                        .map_err(|error| self.note_failure(&error)),
-                };
-                drop(reply.send(id));
-            }
             Order::Flush(reply) => {
                 if self.wait_for_retry().is_none() {
                     self.write_all();
@@ -261,10 +250,8 @@ mod tests {
         assert_eq!(writer.write_some(), 0);
         assert_eq!(counts(&writer), (0, 0, true));
         assert!(writer.failure.as_ref().unwrap().cause.contains("full"));
-        let (reply, answer) = std::sync::mpsc::sync_channel(1);
-        let (target, makeup) = ("a".to_owned(), Makeup::default());
-        writer.follow(Order::Begin { target, makeup, began: at(0), reply });
-        assert!(answer.recv().unwrap().is_err());
+        let (id, target, makeup) = (ReleaseId(7), "a".to_owned(), Makeup::default());
+        writer.queue.put(Entry::Begin { id, target, makeup, began: at(0) });
         put(&writer, 10_000);
         assert_eq!((writer.write_some(), counts(&writer)), (0, (0, 10_000 - 8192, true)));
         writer.queue.put(Entry::Mark { target: "a".into(), text: "driver 580".into(), at: at(0) });
@@ -275,7 +262,10 @@ mod tests {
         assert!(writer.failure.is_none() && writer.batch.is_empty());
         let reader = Reader::of(&writer.store).unwrap();
         assert_eq!(reader.probes(&Pick::default()).unwrap().len(), 9192);
-        assert_eq!(reader.marks("a").unwrap().len(), 1);
+        assert_eq!(
+            (reader.marks("a").unwrap().len(), reader.releases("a").unwrap()[0].id),
+            (1, ReleaseId(7))
+        );
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::*;
 use crate::domain::{Engine, Sample, fixture};
-use ledger::InMemory;
+use ledger::fixture::InMemory;
 
 /// Releases that settle as soon as the third sighting shows them.
 const HASTY: Patience = Patience {

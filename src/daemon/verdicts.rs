@@ -1,0 +1,181 @@
+//! After a change, what it did: each target's present release is held against the one before, again and again.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use tokio::sync::watch;
+use tokio::task::spawn_blocking;
+use tokio::time::timeout;
+
+use crate::compare::{Before, Comparison, Settings, Side, Verdict};
+use crate::domain::{Kept, Release, ReleaseId, Target, clock};
+use crate::history::{self, History, Pick};
+use crate::page::sentence;
+use crate::record::Recorder;
+use crate::release::Releases;
+
+/// How often one looks: nothing is lost by looking often, and nothing is gained by waiting.
+const EVERY: Duration = Duration::from_secs(60);
+
+/// A release that is older is looked at only so often.
+const YOUNG: Duration = Duration::from_secs(6 * 3600);
+const SELDOM: Duration = Duration::from_secs(600);
+
+/// After so long the comparison is over: what it found stays until the next change.
+const LONGEST: Duration = Duration::from_secs(14 * 24 * 3600);
+
+#[derive(Debug)]
+pub(super) struct Verdicts {
+    releases: Arc<Releases>,
+    history: History,
+    recorder: Arc<Recorder>,
+    /// By target.
+    cases: HashMap<Arc<str>, Case>,
+}
+
+/// One release and the one before it.
+#[derive(Debug)]
+struct Case {
+    before: Release,
+    after: Release,
+    /// Since when what is measured is its own.
+    since: SystemTime,
+    learned: Arc<Before>,
+    side: Side,
+    /// What came since, in order of time.
+    probes: Vec<Kept>,
+    verdict: Verdict,
+    looked: SystemTime,
+}
+
+impl Verdicts {
+    pub(super) fn new(releases: Arc<Releases>, history: History, recorder: Arc<Recorder>) -> Self {
+        Self { releases, history, recorder, cases: HashMap::new() }
+    }
+
+    /// Looks at every target again and again until `stop` becomes true.
+    pub(super) async fn watch(mut self, targets: Vec<Arc<Target>>, mut stop: watch::Receiver<bool>) {
+        while timeout(EVERY, stop.wait_for(|&stop| stop)).await.is_err() {
+            for target in &targets {
+                if let Err(error) = self.look(target).await {
+                    tracing::warn!(target = &*target.name, %error, "the release cannot be compared");
+                }
+            }
+        }
+    }
+
+    async fn look(&mut self, target: &Target) -> Result<(), history::Error> {
+        let (Some((after, since)), Some(before)) =
+            (self.releases.alone_since(&target.name), self.releases.previous(&target.name))
+        else {
+            return Ok(());
+        };
+        let now = clock::wall_now();
+        let case = match self.cases.remove(&target.name) {
+            Some(case) if case.is_about(before.id, after.id, since) => case,
+            old => {
+                // A rollout that goes on is one case; another release is another.
+                if old.is_none_or(|old| old.after.id != after.id) {
+                    self.recorder.uncompared(&target.name);
+                }
+                Case::new(self.history.clone(), before, after, since).await?
+            }
+        };
+        let case = if case.is_due(now) { self.judge(case, now).await? } else { case };
+        self.cases.insert(Arc::clone(&target.name), case);
+        Ok(())
+    }
+
+    async fn judge(&self, mut case: Case, now: SystemTime) -> Result<Case, history::Error> {
+        let history = self.history.clone();
+        let (mut case, comparison) = blocking(move || {
+            case.read(&history)?;
+            let comparison = case.compare();
+            Ok((case, comparison))
+        })
+        .await?;
+        case.looked = now;
+        if comparison.places.is_empty() {
+            return Ok(case);
+        }
+        self.recorder.compared(&comparison);
+        let verdict = comparison.verdict();
+        if std::mem::replace(&mut case.verdict, verdict) != verdict {
+            tell(&comparison, verdict);
+        }
+        Ok(case)
+    }
+}
+
+impl Case {
+    async fn new(
+        history: History,
+        before: Release,
+        after: Release,
+        since: SystemTime,
+    ) -> Result<Self, history::Error> {
+        blocking(move || {
+            let pick = Pick::of_release(&before, Some(&after));
+            let probes = history.reader()?.probes(&pick)?;
+            let (from, to) = (pick.from.unwrap_or(before.began), pick.to.unwrap_or(after.began));
+            let side = Side { name: before.to_string(), from, to, probes: probes.len() };
+            let learned = Arc::new(Before::learn(&probes));
+            let (verdict, looked) = (Verdict::Undecided, SystemTime::UNIX_EPOCH);
+            Ok(Self { before, after, since, learned, side, probes: Vec::new(), verdict, looked })
+        })
+        .await
+    }
+
+    fn is_about(&self, before: ReleaseId, after: ReleaseId, since: SystemTime) -> bool {
+        self.before.id == before && self.after.id == after && self.since == since
+    }
+
+    fn is_due(&self, now: SystemTime) -> bool {
+        let age = now.duration_since(self.since).unwrap_or_default();
+        let waited = now.duration_since(self.looked).unwrap_or_default();
+        age <= YOUNG || (waited >= SELDOM && age <= LONGEST) || self.looked == SystemTime::UNIX_EPOCH
+    }
+
+    /// Reads what came since it was alone: all of it, as a probe is kept when it ends, and may have started before
+    /// others that were read already.
+    fn read(&mut self, history: &History) -> Result<(), history::Error> {
+        let pick = Pick { from: Some(self.since), ..Pick::of_release(&self.after, None) };
+        self.probes = history.reader()?.probes(&pick)?;
+        Ok(())
+    }
+
+    fn compare(&self) -> Comparison {
+        let settings = Settings::default();
+        let places = self.learned.against(&self.probes, settings);
+        let to = self.probes.last().map_or(self.since, |last| clock::from_unix_seconds(last.at));
+        let (name, probes) = (self.after.to_string(), self.probes.len());
+        Comparison {
+            target: Arc::clone(&self.after.target),
+            before: self.side.clone(),
+            after: Side { name, from: self.since, to, probes },
+            confidence: settings.confidence,
+            margin: settings.margin,
+            places,
+        }
+    }
+}
+
+/// Reading and reckoning take a while, and must not make the event loop late.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, history::Error> + Send + 'static,
+) -> Result<T, history::Error> {
+    spawn_blocking(work).await.unwrap_or_else(|error| Err(history::Error::Write(error.to_string())))
+}
+
+/// One line when it is decided, or decided otherwise.
+fn tell(comparison: &Comparison, verdict: Verdict) {
+    let target = &*comparison.target;
+    let (was, now) = (comparison.before.name.as_str(), comparison.after.name.as_str());
+    let found = sentence::overall(comparison);
+    if verdict == Verdict::Regressed {
+        tracing::warn!(target, was, now, "the release was compared: {found}");
+    } else {
+        tracing::info!(target, was, now, "the release was compared: {found}");
+    }
+}
