@@ -39,15 +39,22 @@ fn assert_sound(path: &Path) {
     let file = Connection::open(path).unwrap();
     let found: String = file.query_row("PRAGMA integrity_check", [], |row| row.get(0)).unwrap();
     assert_eq!(found, "ok");
+    let numbered = "SELECT (SELECT count(*) FROM probes) - (SELECT value - 1 FROM counters)";
+    assert_eq!(file.query_row(numbered, [], |row| row.get::<_, i64>(0)).unwrap(), 0);
     let orphans = "SELECT count(*) FROM gaps WHERE probe NOT IN (SELECT id FROM probes)";
     assert_eq!(file.query_row(orphans, [], |row| row.get::<_, i64>(0)).unwrap(), 0);
 }
 
-/// Takes in so many and waits until they are written.
-fn write(history: &History, maker: &mut Maker, from: usize, count: usize) {
+/// Takes in so many, which wait for the next transaction.
+fn keep(history: &History, maker: &mut Maker, from: usize, count: usize) {
     for n in from..from + count {
         history.keep(maker.next(n), ReleaseId(1), false);
     }
+}
+
+/// Takes in so many and waits until they are written.
+fn write(history: &History, maker: &mut Maker, from: usize, count: usize) {
+    keep(history, maker, from, count);
     history.flush().unwrap();
 }
 
@@ -56,7 +63,8 @@ fn write(history: &History, maker: &mut Maker, from: usize, count: usize) {
 fn child() {
     let Some(path) = std::env::var_os(FILE).map(PathBuf::from) else { return };
     match std::env::var(ROLE).as_deref() {
-        Ok("write for ever") => write_for_ever(&path),
+        Ok("write one by one") => write_for_ever(&path, 1),
+        Ok("write many at once") => write_for_ever(&path, 900),
         Ok("fill the disk") => fill_the_disk(&path),
         role => panic!("{role:?}"),
     }
@@ -67,14 +75,37 @@ fn start_child(role: &str, path: &Path, mut command: Command) -> Child {
     command.stdout(Stdio::piped()).spawn().unwrap()
 }
 
-/// Says after each transaction how many probes it has written.
-fn write_for_ever(path: &Path) {
+/// Says when a transaction is asked for, and after it how many probes are written.
+fn write_for_ever(path: &Path, at_once: usize) {
     let history = History::open(&settings(path)).unwrap();
     let mut maker = Maker::new(TARGETS);
     for round in 1.. {
-        write(&history, &mut maker, (round - 1) * 100, 100);
-        println!("\nwritten {}", round * 100);
+        keep(&history, &mut maker, (round - 1) * at_once, at_once);
+        println!("\nbegun");
+        history.flush().unwrap();
+        println!("\nwritten {}", round * at_once);
     }
+}
+
+/// Kills a child so long after it began its n-th transaction; how many probes it says it had written.
+fn kill_while_it_writes(role: &str, path: &Path, n: usize, delay: Duration) -> usize {
+    let mut child = start_child(role, path, Command::new(std::env::current_exe().unwrap()));
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let (mut begun, mut written) = (0, 0);
+    for line in lines {
+        begun += usize::from(line == "begun");
+        written = line.strip_prefix("written ").map_or(written, |count| count.parse().unwrap());
+        if line == "begun" && begun == n {
+            let end = Instant::now() + delay;
+            while Instant::now() < end {
+                std::hint::spin_loop();
+            }
+            child.kill().unwrap();
+        }
+    }
+    child.wait().unwrap();
+    assert!(begun >= n, "it ended by itself");
+    written
 }
 
 #[test]
@@ -82,18 +113,16 @@ fn a_writer_that_is_killed_at_any_moment_leaves_a_sound_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("history.db");
     let mut kept = 0;
-    for rounds in [1, 2, 5, 11, 30] {
-        let mut child = start_child("write for ever", &path, Command::new(std::env::current_exe().unwrap()));
-        let lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
-        let mut said = lines.filter_map(|line| line.strip_prefix("written ")?.parse::<usize>().ok());
-        let promised = said.nth(rounds - 1).unwrap();
-        child.kill().unwrap();
-        child.wait().unwrap();
-        let last = said.last().unwrap_or(promised);
-        assert_sound(&path);
-        let found = probes(&path);
-        assert!(found >= kept + last, "{found} of {kept} + {last}");
-        kept = found;
+    for n in 1..=8 {
+        let one = ("write one by one", 30 * n, Duration::from_micros(137));
+        let many = ("write many at once", 1 + n % 2, Duration::from_millis(3));
+        for (role, transactions, delay) in [one, many] {
+            let written = kill_while_it_writes(role, &path, transactions, delay * n as u32);
+            assert_sound(&path);
+            let found = probes(&path);
+            assert!(found >= kept + written, "{found} of {kept} + {written}");
+            kept = found;
+        }
     }
     let history = History::open(&settings(&path)).unwrap();
     write(&history, &mut Maker::new(TARGETS), 0, 10);

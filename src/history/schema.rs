@@ -13,7 +13,8 @@
 //!
 //! Points in time are microseconds since 1970, durations are microseconds, and absent is NULL. Of a failed probe there
 //! are the phases of the connection and the latency, and no other duration: what broke off is no measurement.
-//! `gaps.histogram` is an HDR histogram of microseconds per token in the format V2 of the HdrHistogram libraries.
+//! `gaps.histogram` is an HDR histogram of microseconds per token, in the compressed format V2 of the HdrHistogram
+//! libraries.
 //!
 //! `probes` lies on the disk in the order of its key: what is asked is one target over a range of time, and that is one
 //! walk over neighbouring pages. What is wide is in tables of its own, so that the walk does not pass it. They are in the

@@ -257,11 +257,14 @@ mod tests {
         writer.queue.put(Entry::Mark { target: "a".into(), text: "driver 580".into(), at: at(0) });
 
         limit_pages(&writer, 1 << 20);
+        // It gets the number that the target of the probes would have had.
+        writer.inserter().unwrap().begin("b", &Makeup::default(), 0).unwrap();
         writer.write_all();
         assert_eq!(counts(&writer), (9192, 1808, false));
         assert!(writer.failure.is_none() && writer.batch.is_empty());
         let reader = Reader::of(&writer.store).unwrap();
-        assert_eq!(reader.probes(&Pick::default()).unwrap().len(), 9192);
+        let of = |target: &str| Pick { target: Some(target.to_owned()), ..Pick::default() };
+        assert_eq!(["a", "b"].map(|target| reader.probes(&of(target)).unwrap().len()), [9192, 0]);
         assert_eq!(
             (reader.marks("a").unwrap().len(), reader.releases("a").unwrap()[0].id),
             (1, ReleaseId(7))
