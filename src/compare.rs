@@ -15,7 +15,7 @@
 //! 2. **The day.** Where every two hours of the day were seen on two days or more, a level with 2 waves (with 5 days: 4)
 //!    of 24 h, 12 h … is fitted by least squares to the medians of ten minutes and taken off both sides ([`day`]). Where
 //!    they were not, only the last hour before the change is the baseline, and a shift is counted only beyond an
-//!    allowance for what the hour of the day may do: 5 %, and 8 % more for each hour between the middles of both
+//!    allowance for what the hour of the day may do: 8 %, and 8 % more for each hour between the middles of both
 //!    stretches.
 //! 3. **Lenses.** What is left is seen through bounded scores ([`baseline`]): the *middle*, the deviation from the
 //!    median clamped at 1.5 standard deviations (Huber's location, nearly as efficient as the mean for what is nearly

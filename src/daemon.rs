@@ -42,6 +42,8 @@ pub struct Daemon {
     transports: Vec<Arc<Transport>>,
     /// How often each target is asked what it runs.
     pub pace: Pace,
+    /// How often a new release is held against the one before.
+    pub look_every: Duration,
 }
 
 /// At the start the targets are asked what they run this far apart, so as not to disturb the first probes.
@@ -71,13 +73,21 @@ impl Daemon {
     /// With the patience to wait until a release has settled.
     pub fn build(plan: Plan, patience: Patience) -> Result<Self, Error> {
         let recorder = Arc::new(Recorder::new(&plan.targets, &plan.slos)?);
-        let kept = Keeper::open(&plan.history, Arc::clone(&recorder))?;
-        let ledger = Box::new(kept.history());
+        let keeper = Keeper::open(&plan.history, Arc::clone(&recorder))?;
+        let ledger = Box::new(keeper.history());
         let releases = Arc::new(Releases::new(&plan.targets, ledger, Arc::clone(&recorder), patience));
         let trust = Trust::default();
         let transports: Result<_, Unusable> =
             plan.targets.iter().map(|target| Ok(Arc::new(Transport::new(target, &trust)?))).collect();
-        Ok(Self { transports: transports?, plan, recorder, releases, keeper: kept, pace: Pace::default() })
+        Ok(Self {
+            transports: transports?,
+            plan,
+            recorder,
+            releases,
+            keeper,
+            pace: Pace::default(),
+            look_every: verdicts::EVERY,
+        })
     }
 
     pub fn recorder(&self) -> Arc<Recorder> {
@@ -162,7 +172,7 @@ impl Daemon {
         }
         tasks.spawn(self.keeper.clone().watch(stopped.clone()));
         let verdicts = Verdicts::new(self.releases(), self.keeper.history(), self.recorder());
-        tasks.spawn(verdicts.watch(self.plan.targets.clone(), stopped.clone()));
+        tasks.spawn(verdicts.watch(self.plan.targets.clone(), self.look_every, stopped.clone()));
         if let Some(path) = self.plan.state.clone() {
             tasks.spawn(memory::keep(path, learners, stopped.clone()));
         }

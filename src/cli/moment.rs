@@ -9,7 +9,8 @@ pub(super) fn moment(text: &str, now: SystemTime) -> Result<SystemTime, String> 
         return Ok(now);
     }
     if let Ok(ago) = humantime::parse_duration(text) {
-        return now.checked_sub(ago).ok_or_else(|| format!("{text:?} ago is before all time"));
+        let then = now.checked_sub(ago).filter(|then| *then >= SystemTime::UNIX_EPOCH);
+        return then.ok_or_else(|| format!("{text:?} ago is before 1970"));
     }
     // The midnight before, or the full minute.
     let ending = match text.len() {

@@ -15,7 +15,7 @@ const MAD: f64 = 1.4826;
 /// How fast a service may change over the day, by hour, and how much in all, in logarithms: what is allowed for as
 /// long as the shape of the day is not known. A wave of 30 % up and down is 8 % an hour where it is steepest; the
 /// rest is for what wanders within the hour, of which a short baseline has not seen enough.
-const LEAST_DRIFT: f64 = 0.05;
+const LEAST_DRIFT: f64 = 0.08;
 const DRIFT_PER_HOUR: f64 = 0.08;
 const MOST_DRIFT: f64 = 0.6;
 

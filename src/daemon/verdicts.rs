@@ -16,7 +16,7 @@ use crate::record::Recorder;
 use crate::release::Releases;
 
 /// How often one looks: nothing is lost by looking often, and nothing is gained by waiting.
-const EVERY: Duration = Duration::from_secs(60);
+pub(super) const EVERY: Duration = Duration::from_secs(60);
 
 /// A release that is older is looked at only so often.
 const YOUNG: Duration = Duration::from_secs(6 * 3600);
@@ -55,8 +55,13 @@ impl Verdicts {
     }
 
     /// Looks at every target again and again until `stop` becomes true.
-    pub(super) async fn watch(mut self, targets: Vec<Arc<Target>>, mut stop: watch::Receiver<bool>) {
-        while timeout(EVERY, stop.wait_for(|&stop| stop)).await.is_err() {
+    pub(super) async fn watch(
+        mut self,
+        targets: Vec<Arc<Target>>,
+        every: Duration,
+        mut stop: watch::Receiver<bool>,
+    ) {
+        while timeout(every, stop.wait_for(|&stop| stop)).await.is_err() {
             for target in &targets {
                 if let Err(error) = self.look(target).await {
                     tracing::warn!(target = &*target.name, %error, "the release cannot be compared");

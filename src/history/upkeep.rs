@@ -283,12 +283,12 @@ mod tests {
     fn releases_and_marks_stay_while_they_are_needed_and_the_last_two_for_ever() {
         let folder = tempfile::tempdir().unwrap();
         let mut inserter = open(&folder);
-        let began = |n: u64| micros_of(at(n * 100));
-        for n in 0..5 {
-            let id = inserter.begin("a", &Makeup::default(), began(n)).unwrap();
-            write(&mut inserter, n * 100..n * 100 + 100, id.0);
+        for n in 0..5_u64 {
+            let (id, target, makeup) = (ReleaseId(n.cast_signed() + 1), "a".to_owned(), Makeup::default());
+            let begin = Entry::Begin { id, target, makeup, began: at(n * 100) };
             let mark = Entry::Mark { target: "a".into(), text: "x".into(), at: at(n * 100) };
-            inserter.write(&mut [mark]).unwrap();
+            inserter.write(&mut [begin, mark]).unwrap();
+            write(&mut inserter, n * 100..n * 100 + 100, id.0);
         }
         let connection = &mut inserter.connection;
         let ids = |connection: &Connection, table| {

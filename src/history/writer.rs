@@ -258,7 +258,9 @@ mod tests {
 
         limit_pages(&writer, 1 << 20);
         // It gets the number that the target of the probes would have had.
-        writer.inserter().unwrap().begin("b", &Makeup::default(), 0).unwrap();
+        let begin =
+            Entry::Begin { id: ReleaseId(8), target: "b".into(), makeup: Makeup::default(), began: at(0) };
+        writer.inserter().unwrap().write(&mut [begin]).unwrap();
         writer.write_all();
         assert_eq!(counts(&writer), (9192, 1808, false));
         assert!(writer.failure.is_none() && writer.batch.is_empty());

@@ -141,35 +141,6 @@ fn a_mark_names_the_targets_that_there_are() {
     assert!(release.settled.is_some());
 }
 
-/// A disk that is full.
-#[derive(Debug)]
-struct Full;
-
-impl Ledger for Full {
-    fn begin(&self, _: &str, _: &Makeup, _: SystemTime) -> Result<ReleaseId, ledger::Error> {
-        Err("no space left".into())
-    }
-    fn amend(&self, _: ReleaseId, _: &Makeup) {}
-    fn settle(&self, _: ReleaseId, _: SystemTime) {}
-    fn mark(&self, _: &str, _: &str, _: SystemTime) {}
-    fn releases(&self, _: &str) -> Vec<Release> {
-        Vec::new()
-    }
-}
-
-#[test]
-fn releases_that_cannot_be_written_down_are_told_apart_all_the_same() {
-    let target = fixture::target("t", &["w"]);
-    let targets = std::slice::from_ref(&target);
-    let recorder = Arc::new(Recorder::new(targets, &[]).unwrap());
-    let releases = Releases::new(targets, Box::new(Full), recorder, HASTY);
-    let told = log_of(|| {
-        assert_eq!(releases.reported(&report(&target, Some("a"))), (ReleaseId(-1), false));
-        assert_eq!(releases.reported(&report(&target, Some("b"))), (ReleaseId(-2), true));
-    });
-    assert!(told.contains("WARN") && told.contains("no space left"), "{told}");
-}
-
 #[test]
 fn a_key_that_a_server_repeats_is_kept_nowhere() {
     let mut target = (*fixture::target("t", &["w"])).clone();
