@@ -30,6 +30,7 @@ use crate::serve::{self, Shown};
 use crate::workload::Source;
 use keeper::Keeper;
 pub use memory::Memory;
+pub use verdicts::Found;
 use verdicts::Verdicts;
 
 /// A daemon that has been built but not started.
@@ -39,6 +40,7 @@ pub struct Daemon {
     recorder: Arc<Recorder>,
     releases: Arc<Releases>,
     keeper: Keeper,
+    found: Found,
     transports: Vec<Arc<Transport>>,
     /// How often each target is asked what it runs.
     pub pace: Pace,
@@ -85,6 +87,7 @@ impl Daemon {
             recorder,
             releases,
             keeper,
+            found: Found::default(),
             pace: Pace::default(),
             look_every: verdicts::EVERY,
         })
@@ -92,6 +95,11 @@ impl Daemon {
 
     pub fn recorder(&self) -> Arc<Recorder> {
         Arc::clone(&self.recorder)
+    }
+
+    /// What became of each target with its present release.
+    pub fn found(&self) -> Found {
+        self.found.clone()
     }
 
     pub fn releases(&self) -> Arc<Releases> {
@@ -171,7 +179,7 @@ impl Daemon {
             first += IDENTIFY_SPREAD;
         }
         tasks.spawn(self.keeper.clone().watch(stopped.clone()));
-        let verdicts = Verdicts::new(self.releases(), self.keeper.history(), self.recorder());
+        let verdicts = Verdicts::new(self.releases(), self.keeper.history(), self.recorder(), self.found());
         tasks.spawn(verdicts.watch(self.plan.targets.clone(), self.look_every, stopped.clone()));
         if let Some(path) = self.plan.state.clone() {
             tasks.spawn(memory::keep(path, learners, stopped.clone()));

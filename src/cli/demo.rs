@@ -17,8 +17,10 @@ use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at, sleep_unti
 
 use super::output;
 use super::signals::Signals;
+use crate::compare::Verdict;
 use crate::config::{self, Outside, Plan};
-use crate::daemon::Daemon;
+use crate::daemon::{Daemon, Found};
+use crate::page::sentence;
 use crate::simulate::faults::Fault;
 use crate::simulate::{self, Handle, Profile, Settings};
 use board::Board;
@@ -81,7 +83,9 @@ pub(super) async fn run(args: DemoArgs) -> Result<ExitCode> {
     }
     print_welcome(address, &engines, &args);
 
-    let daemon = Daemon::new(plan.clone())?;
+    let mut daemon = Daemon::new(plan.clone())?;
+    daemon.look_every = Duration::from_secs(1);
+    let verdict = Told::new(daemon.found());
     let drill = Drill::new(&plan, daemon.recorder());
     let board = Board::new(&plan, daemon.recorder(), std::io::stdout().is_terminal());
     let (ask, asked) = oneshot::channel::<()>();
@@ -91,7 +95,7 @@ pub(super) async fn run(args: DemoArgs) -> Result<ExitCode> {
     let daemon = tokio::spawn(daemon.run(listener, shutdown, DRAIN));
     tokio::select! {
         () = signals.next() => {}
-        () = show(&args, board, drill, &engines[0]) => {}
+        () = show(&args, board, drill, verdict, &engines[0]) => {}
     }
     let _ = ask.send(());
     let [first, second] = engines;
@@ -104,7 +108,7 @@ pub(super) async fn run(args: DemoArgs) -> Result<ExitCode> {
 }
 
 /// Keeps the board up to date until the demo's time is over; upgrades the engine on the way, and rolls it back.
-async fn show(args: &DemoArgs, mut board: Board, mut drill: Drill, engine: &Handle) {
+async fn show(args: &DemoArgs, mut board: Board, mut drill: Drill, mut verdict: Told, engine: &Handle) {
     let start = Instant::now();
     let end = args.end_after.map(|after| start + after);
     let upgrade = start + args.upgrade_after;
@@ -117,7 +121,7 @@ async fn show(args: &DemoArgs, mut board: Board, mut drill: Drill, engine: &Hand
         let now = Instant::now;
         tokio::select! {
             _ = look.tick() => {
-                for change in drill.look() {
+                for change in drill.look().into_iter().chain(verdict.news()) {
                     board.tell(now(), &change);
                 }
             }
@@ -136,6 +140,28 @@ async fn show(args: &DemoArgs, mut board: Board, mut drill: Drill, engine: &Hand
             }
             () = sleep_until(end.unwrap_or(start)), if end.is_some() => return,
         }
+    }
+}
+
+/// The verdict on the upgrade, told once when it is there.
+#[derive(Debug)]
+struct Told {
+    found: Found,
+    verdict: Verdict,
+}
+
+impl Told {
+    fn new(found: Found) -> Self {
+        Self { found, verdict: Verdict::Undecided }
+    }
+
+    fn news(&mut self) -> Option<String> {
+        let comparison = self.found.of(board::UPGRADED)?;
+        let (was, verdict) = (self.verdict, comparison.verdict());
+        self.verdict = verdict;
+        let is_news = verdict != was && verdict != Verdict::Undecided;
+        let (before, after) = (&comparison.before.name, &comparison.after.name);
+        is_news.then(|| format!("COMPARED {before} with {after}: {}", sentence::overall(&comparison)))
     }
 }
 

@@ -1,7 +1,7 @@
 //! After a change, what it did: each target's present release is held against the one before, again and again.
 
 use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use tokio::sync::watch;
@@ -25,11 +25,26 @@ const SELDOM: Duration = Duration::from_secs(600);
 /// After so long the comparison is over: what it found stays until the next change.
 const LONGEST: Duration = Duration::from_secs(14 * 24 * 3600);
 
+/// The newest comparison of each target; clones see the same.
+#[derive(Debug, Clone, Default)]
+pub struct Found(Arc<Mutex<HashMap<Arc<str>, Comparison>>>);
+
+impl Found {
+    pub fn of(&self, target: &str) -> Option<Comparison> {
+        self.lock().get(target).cloned()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<Arc<str>, Comparison>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 #[derive(Debug)]
 pub(super) struct Verdicts {
     releases: Arc<Releases>,
     history: History,
     recorder: Arc<Recorder>,
+    found: Found,
     /// By target.
     cases: HashMap<Arc<str>, Case>,
 }
@@ -50,8 +65,13 @@ struct Case {
 }
 
 impl Verdicts {
-    pub(super) fn new(releases: Arc<Releases>, history: History, recorder: Arc<Recorder>) -> Self {
-        Self { releases, history, recorder, cases: HashMap::new() }
+    pub(super) fn new(
+        releases: Arc<Releases>,
+        history: History,
+        recorder: Arc<Recorder>,
+        found: Found,
+    ) -> Self {
+        Self { releases, history, recorder, found, cases: HashMap::new() }
     }
 
     /// Looks at every target again and again until `stop` becomes true.
@@ -83,6 +103,7 @@ impl Verdicts {
                 // A rollout that goes on is one case; another release is another.
                 if old.is_none_or(|old| old.after.id != after.id) {
                     self.recorder.uncompared(&target.name);
+                    self.found.lock().remove(&target.name);
                 }
                 Case::new(self.history.clone(), before, after, since).await?
             }
@@ -109,6 +130,7 @@ impl Verdicts {
         if std::mem::replace(&mut case.verdict, verdict) != verdict {
             tell(&comparison, verdict);
         }
+        self.found.lock().insert(Arc::clone(&comparison.target), comparison);
         Ok(case)
     }
 }
