@@ -38,7 +38,9 @@
 //!
 //! The verdict for a lens is *regressed* if the lower bound lies above no change and the estimate beyond the margin of
 //! practical importance; *improved* the other way; *same* if both bounds lie within the margin; *undecided* otherwise.
-//! The margin is doubled for the quantile 0.9 and taken four times for 0.99; of a share it is one percentage point.
+//! The margin is doubled for the quantile 0.9 and taken four times for 0.99; of a share it is one percentage point. A metric
+//! regressed if one of its lenses did. It is the same if its middle is and no other estimate lies beyond its margin: to be
+//! sure of a tail takes many times as long, and the verdict on the tail itself stays open until then.
 //!
 //! # What is assumed
 //!

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::baseline::{Baseline, FEWEST};
-use super::look::{After, Bar};
-use super::outcome::{Amount, Change, Metric, Need, Place, Quantile, Summary, Verdict};
-use super::share::{Seen, Usual};
+use super::look::{self, After, Bar};
+use super::outcome::{Amount, Change, Metric, Need, Place, Quantile, Shift, Summary, Verdict};
+use super::share::{self, Seen, Usual};
 use crate::domain::{self, Kept};
 
 /// How sure, and about what.
@@ -120,13 +120,13 @@ impl Learned {
                 let shifts = baseline.lenses.iter().map(|(name, lens)| after.shift(lens, *name, bar));
                 change.shifts = shifts.collect();
                 let undecided = baseline.lenses.iter().zip(&change.shifts);
-                let undecided = undecided.filter(|(_, shift)| shift.verdict == Verdict::Undecided);
+                let undecided = undecided.filter(|(_, shift)| holds_up(shift, bar));
                 let needs =
                     undecided.map(|((_, lens), shift)| after.need(&baseline.values, lens, shift, bar));
                 change.need = longest(needs.collect());
             }
         }
-        change.verdict = together(&change);
+        change.verdict = together(&change, bar);
         if change.verdict != Verdict::Undecided {
             change.need = None;
         }
@@ -140,19 +140,35 @@ fn longest(needs: Vec<Option<Need>>) -> Option<Need> {
     needs?.into_iter().max_by_key(|need| need.probes)
 }
 
-/// One part that got worse is a regression. It got better if a part did, and no other looks worse than it was.
-fn together(change: &Change) -> Verdict {
+/// How far it looks moved, in margins.
+fn moved(shift: &Shift, bar: Bar) -> f64 {
+    match shift.quantile {
+        Quantile::Share => shift.estimate / share::MARGIN,
+        quantile => shift.estimate.ln() / look::margin(quantile, bar.margin),
+    }
+}
+
+/// Whether the whole is undecided because of this part.
+fn holds_up(shift: &Shift, bar: Bar) -> bool {
+    let matters = shift.quantile == Quantile::Middle || moved(shift, bar).abs() > 1.0;
+    shift.verdict == Verdict::Undecided && matters
+}
+
+/// One part that got worse is a regression. It got better if a part did, and no other looks worse than it was. It is the
+/// same if the middle is, for sure, and nothing else looks otherwise: to be sure of a tail takes many times as long, and
+/// its own verdict says what is known of it.
+fn together(change: &Change, bar: Bar) -> Verdict {
     let has = |verdict| change.shifts.iter().any(|shift| shift.verdict == verdict);
-    let looks_worse =
-        change.shifts.iter().any(|shift| shift.estimate > 1.0 && shift.verdict == Verdict::Undecided);
+    let Some((middle, tails)) = change.shifts.split_first() else { return Verdict::Undecided };
+    let moved = |shift: &Shift| moved(shift, bar);
     if has(Verdict::Regressed) {
         Verdict::Regressed
-    } else if has(Verdict::Improved) && !looks_worse {
+    } else if has(Verdict::Improved) && change.shifts.iter().all(|shift| moved(shift) <= 1.0) {
         Verdict::Improved
-    } else if change.shifts.is_empty() || has(Verdict::Undecided) {
-        Verdict::Undecided
-    } else {
+    } else if middle.verdict == Verdict::Same && tails.iter().all(|shift| moved(shift).abs() <= 1.0) {
         Verdict::Same
+    } else {
+        Verdict::Undecided
     }
 }
 

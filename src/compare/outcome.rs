@@ -42,7 +42,8 @@ pub struct Change {
     pub after: Summary,
     /// The middle first, then the quantiles; for a share of probes, that share alone.
     pub shifts: Vec<Shift>,
-    /// The worst of what the shifts say; improved if one is better and none is worse.
+    /// Regressed if one of the shifts is; improved if one is and none looks worse; the same if the middle is, for sure, and
+    /// no other looks otherwise.
     pub verdict: Verdict,
     /// What would decide it, while it is undecided and an end is in sight.
     pub need: Option<Need>,
