@@ -4,8 +4,10 @@
 //! what it holds once a second. [`Reader`] asks what was kept, from another connection or another process. What the
 //! tables are, [`schema`] tells.
 
+mod buckets;
 mod error;
 mod gaps;
+mod hours;
 mod insert;
 mod pick;
 mod queue;
@@ -13,6 +15,8 @@ mod read;
 mod row;
 pub mod schema;
 mod store;
+mod sums;
+mod tally;
 #[cfg(test)]
 mod tests;
 mod units;
@@ -30,6 +34,7 @@ use std::time::{Duration, SystemTime};
 pub use error::Error;
 pub use pick::Pick;
 pub use read::{Mark, Reader};
+pub use tally::{Figure, Spread, Tally, TokenSums};
 
 use crate::domain::{Makeup, ReleaseId, Report};
 use insert::Inserter;
@@ -41,6 +46,9 @@ use writer::Writer;
 
 /// Longer than the thread is busy with anything else.
 const PATIENCE: Duration = Duration::from_secs(15);
+
+/// Longer than adding up all that one file can hold.
+const SUM_PATIENCE: Duration = Duration::from_secs(1800);
 
 /// The most that is kept in memory.
 const MEMORY_KEEP: Duration = Duration::from_secs(6 * 3600);
@@ -161,6 +169,12 @@ impl History {
         self.ask(Order::Flush(reply), &answer)
     }
 
+    /// Adds up all hours that have ended, and waits for it. Nobody needs that who has time: upkeep does it bit by bit.
+    pub fn sum_up(&self) -> Result<(), Error> {
+        let (reply, answer) = sync_channel(1);
+        self.ask_within(Order::Sum(reply), &answer, SUM_PATIENCE)
+    }
+
     /// A second connection, which sees what is written.
     pub fn reader(&self) -> Result<Reader, Error> {
         Reader::of(&self.open.store)
@@ -172,10 +186,19 @@ impl History {
     }
 
     fn ask<T>(&self, order: Order, answer: &Receiver<Result<T, String>>) -> Result<T, Error> {
+        self.ask_within(order, answer, PATIENCE)
+    }
+
+    fn ask_within<T>(
+        &self,
+        order: Order,
+        answer: &Receiver<Result<T, String>>,
+        patience: Duration,
+    ) -> Result<T, Error> {
         if !self.open.queue.order(order) {
             return Err(Error::Write("it was closed".to_owned()));
         }
-        let answer = answer.recv_timeout(PATIENCE);
+        let answer = answer.recv_timeout(patience);
         answer
             .map_err(|_| Error::Write("the thread that writes does not answer".to_owned()))?
             .map_err(Error::Write)

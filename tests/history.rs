@@ -206,7 +206,7 @@ fn every_query_that_is_shown_to_people_runs() {
             count += 1;
         }
     }
-    assert_eq!(count, 10);
+    assert_eq!(count, 11);
 }
 
 fn read(path: &str) -> String {

@@ -1,11 +1,13 @@
 //! The statements that write.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use rusqlite::{Connection, OptionalExtension as _, Transaction, TransactionBehavior, params};
 
 use super::gaps::{Packer, quantile};
+use super::hours::{Sums, hour_of};
 use super::queue::Entry;
 use super::row::Row;
 use super::units::micros_of;
@@ -34,21 +36,25 @@ pub(super) struct Inserter {
     targets: HashMap<Arc<str>, i64>,
     workloads: HashMap<Arc<str>, i64>,
     packer: Packer,
+    sums: Sums,
 }
 
 impl Inserter {
     pub(super) fn new(connection: Connection) -> Self {
         connection.set_prepared_statement_cache_capacity(32);
         let (targets, workloads) = (HashMap::new(), HashMap::new());
-        Self { connection, targets, workloads, packer: Packer::new() }
+        Self { connection, targets, workloads, packer: Packer::new(), sums: Sums::new() }
     }
 
     /// All of them or none.
     pub(super) fn write(&mut self, entries: &mut [Entry]) -> rusqlite::Result<()> {
-        let Self { connection, targets, workloads, packer } = self;
+        let Self { connection, targets, workloads, packer, sums } = self;
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let written = write(&transaction, entries, targets, workloads, packer);
-        let done = written.and_then(|()| transaction.commit());
+        let done = written.and_then(|hours| {
+            hours.into_iter().try_for_each(|(target, hour)| sums.note(&transaction, target, hour))?;
+            transaction.commit()
+        });
         if done.is_err() {
             // Names that were new are not in the file, after all.
             self.targets.clear();
@@ -56,23 +62,31 @@ impl Inserter {
         }
         done
     }
+
+    /// Adds hours up that have ended, about so many probes of them; whether all is done.
+    pub(super) fn sum(&mut self, now: SystemTime, most: usize) -> rusqlite::Result<bool> {
+        self.sums.make(&mut self.connection, now, most)
+    }
 }
 
+/// The targets and hours of the probes.
 fn write(
     transaction: &Transaction<'_>,
     entries: &mut [Entry],
     targets: &mut HashMap<Arc<str>, i64>,
     workloads: &mut HashMap<Arc<str>, i64>,
     packer: &mut Packer,
-) -> rusqlite::Result<()> {
+) -> rusqlite::Result<HashSet<(i64, i64)>> {
     const NEXT: &str = "SELECT value FROM counters WHERE name = 'next_probe'";
     let mut next: i64 = transaction.prepare_cached(NEXT)?.query_row([], |row| row.get(0))?;
+    let mut hours = HashSet::new();
     for entry in entries {
         match entry {
             Entry::Probe(row) => {
                 let target = known(transaction, "targets", &row.target, targets)?;
                 let workload = known(transaction, "workloads", &row.workload, workloads)?;
                 probe(transaction, row, [target, workload, next], packer)?;
+                hours.insert((target, hour_of(row.at)));
                 next += 1;
             }
             Entry::Begin { id, target, makeup, began } => {
@@ -111,7 +125,8 @@ fn write(
     }
     let mut update =
         transaction.prepare_cached("UPDATE counters SET value = ?1 WHERE name = 'next_probe'")?;
-    update.execute([next]).map(drop)
+    update.execute([next])?;
+    Ok(hours)
 }
 
 /// The number of the release that begins next.

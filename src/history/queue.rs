@@ -34,6 +34,8 @@ pub(super) enum Entry {
 /// Somebody waits for what comes of it; the text is why nothing does.
 pub(super) enum Order {
     Flush(SyncSender<Result<(), String>>),
+    /// Adds up all hours that have ended.
+    Sum(SyncSender<Result<(), String>>),
 }
 
 /// Why the thread wakes.

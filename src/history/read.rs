@@ -18,7 +18,7 @@ use crate::domain::{Failure, Kept, Makeup, Release, ReleaseId, Verdict};
 /// A connection that only reads.
 #[derive(Debug)]
 pub struct Reader {
-    connection: Connection,
+    pub(super) connection: Connection,
 }
 
 /// What a person said about a target.
@@ -29,9 +29,9 @@ pub struct Mark {
 }
 
 /// What the file is asked about the probes of one target.
-struct Question {
-    condition: String,
-    values: Vec<Value>,
+pub(super) struct Question {
+    pub(super) condition: String,
+    pub(super) values: Vec<Value>,
 }
 
 impl Reader {
@@ -48,6 +48,14 @@ impl Reader {
         let mut select = self.connection.prepare("SELECT name FROM targets ORDER BY name")?;
         let names = select.query_map([], |row| row.get(0))?;
         Ok(names.collect::<Result<_, _>>()?)
+    }
+
+    /// In the order of their names.
+    pub fn workloads(&self) -> Result<Vec<String>, Error> {
+        let mut names: Vec<String> =
+            self.names("workloads")?.into_iter().map(|(_, name)| name.to_string()).collect();
+        names.sort();
+        Ok(names)
     }
 
     /// Oldest first.
@@ -77,7 +85,7 @@ impl Reader {
         let mut all = Vec::new();
         let targets = self.targets_of(pick)?;
         for (id, target) in &targets {
-            let Some(question) = self.question(pick, *id)? else { continue };
+            let Some(question) = self.question(pick, *id, "at")? else { continue };
             let mut select = self.connection.prepare(&format!(
                 "SELECT at, workload, release, mixed, suspect, outcome, verdict,
                    ttft, answer_ttft, tpot, itl_p99, stall, latency
@@ -99,7 +107,7 @@ impl Reader {
     pub fn count(&self, pick: &Pick) -> Result<usize, Error> {
         let mut all = 0;
         for (id, _) in self.targets_of(pick)? {
-            let Some(question) = self.question(pick, id)? else { continue };
+            let Some(question) = self.question(pick, id, "at")? else { continue };
             let sql = format!("SELECT count(*) FROM probes WHERE {}", question.condition);
             all += self
                 .connection
@@ -111,7 +119,7 @@ impl Reader {
     /// When the first and the last of these probes started; none, if there are none or they cannot be read.
     pub fn span(&self, pick: &Pick) -> Option<(SystemTime, SystemTime)> {
         let ends = |(id, _): (i64, Arc<str>)| -> Result<Option<(i64, i64)>, Error> {
-            let Some(question) = self.question(pick, id)? else { return Ok(None) };
+            let Some(question) = self.question(pick, id, "at")? else { return Ok(None) };
             let end = |order: &str| {
                 let sql =
                     format!("SELECT at FROM probes WHERE {} ORDER BY at {order} LIMIT 1", question.condition);
@@ -127,13 +135,13 @@ impl Reader {
         Some((time_of(first), time_of(last)))
     }
 
-    /// None if there can be no answer: the file does not know the workload.
-    fn question(&self, pick: &Pick, target: i64) -> Result<Option<Question>, Error> {
+    /// By the column that has the time. None if there can be no answer: the file does not know the workload.
+    pub(super) fn question(&self, pick: &Pick, target: i64, time: &str) -> Result<Option<Question>, Error> {
         let mut condition = "target = ?".to_owned();
         let mut values = vec![Value::Integer(target)];
-        for (part, at) in [(" AND at >= ?", pick.from), (" AND at < ?", pick.to)] {
+        for (relation, at) in [(" >= ?", pick.from), (" < ?", pick.to)] {
             if let Some(at) = at {
-                condition.push_str(part);
+                condition.extend([" AND ", time, relation]);
                 values.push(Value::Integer(micros_of(at)));
             }
         }
@@ -155,13 +163,13 @@ impl Reader {
         Ok(Some(Question { condition, values }))
     }
 
-    fn targets_of(&self, pick: &Pick) -> Result<Vec<(i64, Arc<str>)>, Error> {
+    pub(super) fn targets_of(&self, pick: &Pick) -> Result<Vec<(i64, Arc<str>)>, Error> {
         let mut targets = self.names("targets")?;
         targets.retain(|(_, name)| pick.target.as_ref().is_none_or(|wanted| **wanted == **name));
         Ok(targets)
     }
 
-    fn names(&self, table: &str) -> Result<Vec<(i64, Arc<str>)>, Error> {
+    pub(super) fn names(&self, table: &str) -> Result<Vec<(i64, Arc<str>)>, Error> {
         let mut select = self.connection.prepare(&format!("SELECT id, name FROM {table}"))?;
         let names = select.query_map([], |row| Ok((row.get(0)?, row.get::<_, String>(1)?.into())))?;
         Ok(names.collect::<Result<_, _>>()?)

@@ -9,12 +9,18 @@
 //! | `probes` | each probe, numbers alone | `target`, `at`, `id` |
 //! | `gaps` | the gaps between the tokens of an answer | `probe` = `probes.id` |
 //! | `texts` | what came of a probe that failed or whose answer was bad | `probe` = `probes.id` |
+//! | `hours` | what the probes of an hour add up to | `target`, `hour`, `workload`, `release`, `mixed` |
 //! | `counters` | the number that the next probe gets | `name` |
 //!
 //! Points in time are microseconds since 1970, durations are microseconds, and absent is NULL. Of a failed probe there
 //! are the phases of the connection and the latency, and no other duration: what broke off is no measurement.
 //! `gaps.histogram` is an HDR histogram of microseconds per token, in the compressed format V2 of the HdrHistogram
 //! libraries.
+//!
+//! `hours` is made of `probes` and can be made anew: each whole hour that has ended gets its sums, some minutes later; an
+//! hour without them has to be read from its probes. Of each duration there are how many, their sum, the longest, and a
+//! histogram as in `gaps`, with three digits; `itl` is of all gaps, the others have one value a probe. `failures` and
+//! `verdicts` are JSON objects of counts, tokens are of all probes that told.
 //!
 //! `probes` lies on the disk in the order of its key: what is asked is one target over a range of time, and that is one
 //! walk over neighbouring pages. What is wide is in tables of its own, so that the walk does not pass it. They are in the
@@ -47,7 +53,7 @@ use rusqlite::{Connection, TransactionBehavior};
 pub(super) const APPLICATION_ID: i32 = 0x534c_4f50;
 
 /// Each step makes of a file with one step less what the next version reads. A step that was released never changes.
-pub(super) const STEPS: &[&str] = &[FIRST];
+pub(super) const STEPS: &[&str] = &[FIRST, SECOND];
 
 /// How many steps this version knows.
 pub(super) const VERSION: u32 = STEPS.len() as u32;
@@ -113,6 +119,24 @@ JOIN workloads w ON w.id = p.workload
 JOIN outcomes o ON o.id = p.outcome
 LEFT JOIN verdicts v ON v.id = p.verdict
 LEFT JOIN token_sources s ON s.id = p.token_source;
+";
+
+const SECOND: &str = "
+CREATE TABLE hours (
+  target INTEGER NOT NULL, hour INTEGER NOT NULL,
+  workload INTEGER NOT NULL, release INTEGER NOT NULL, mixed INTEGER NOT NULL,
+  first INTEGER NOT NULL, last INTEGER NOT NULL, probes INTEGER NOT NULL, suspects INTEGER NOT NULL,
+  input_tokens INTEGER NOT NULL, cached_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL,
+  failures TEXT NOT NULL, verdicts TEXT NOT NULL,
+  ttft_count INTEGER NOT NULL, ttft_sum INTEGER NOT NULL, ttft_max INTEGER NOT NULL, ttft BLOB NOT NULL,
+  answer_ttft_count INTEGER NOT NULL, answer_ttft_sum INTEGER NOT NULL, answer_ttft_max INTEGER NOT NULL, answer_ttft BLOB NOT NULL,
+  tpot_count INTEGER NOT NULL, tpot_sum INTEGER NOT NULL, tpot_max INTEGER NOT NULL, tpot BLOB NOT NULL,
+  itl_count INTEGER NOT NULL, itl_sum INTEGER NOT NULL, itl_max INTEGER NOT NULL, itl BLOB NOT NULL,
+  itl_p99_count INTEGER NOT NULL, itl_p99_sum INTEGER NOT NULL, itl_p99_max INTEGER NOT NULL, itl_p99 BLOB NOT NULL,
+  stall_count INTEGER NOT NULL, stall_sum INTEGER NOT NULL, stall_max INTEGER NOT NULL, stall BLOB NOT NULL,
+  latency_count INTEGER NOT NULL, latency_sum INTEGER NOT NULL, latency_max INTEGER NOT NULL, latency BLOB NOT NULL
+);
+CREATE UNIQUE INDEX hours_of_target ON hours (target, hour, workload, release, mixed);
 ";
 
 /// Makes an empty file a history; what has tables already stays as it is.

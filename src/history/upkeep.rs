@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime};
 use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 
 use super::Settings;
+use super::hours;
 use super::units::{micros, micros_of};
 
 /// How often.
@@ -122,6 +123,7 @@ fn drop_probes(
     transaction
         .prepare_cached("DELETE FROM probes WHERE target = ?1 AND at <= ?2 AND (at < ?2 OR id <= ?3)")?
         .execute([target, *at, *id])?;
+    hours::forget(transaction, target, *at)?;
     for (_, id) in &probes {
         transaction.prepare_cached("DELETE FROM gaps WHERE probe = ?1")?.execute([id])?;
         transaction.prepare_cached("DELETE FROM texts WHERE probe = ?1")?.execute([id])?;

@@ -8,6 +8,7 @@ use rusqlite::ErrorCode;
 use tokio::time::Instant;
 
 use super::Error;
+use super::hours;
 use super::insert::Inserter;
 use super::queue::{Call, Entry, Order, Queue};
 use super::store::Store;
@@ -88,6 +89,16 @@ impl Writer {
                 let refused = self.failure.as_ref().map(|failure| failure.cause.clone());
                 drop(reply.send(refused.map_or(Ok(()), Err)));
             }
+            Order::Sum(reply) => {
+                let done = match self.wait_for_retry() {
+                    Some(cause) => Err(cause),
+                    None => self
+                        .inserter()
+                        .and_then(|inserter| Ok(inserter.sum(clock::wall_now(), usize::MAX)?))
+                        .map_err(|error| self.note_failure(&error)),
+                };
+                drop(reply.send(done.map(drop)));
+            }
         }
     }
 
@@ -149,18 +160,20 @@ impl Writer {
         self.inserter.as_mut().ok_or_else(|| Error::Write("it is not open".to_owned()))
     }
 
-    /// Takes out what is too old or too much.
+    /// Takes out what is too old or too much, and adds up the hours that have ended.
     fn keep_up(&mut self) {
         self.upkeep = Instant::now() + upkeep::EVERY;
         let written = self.queue.counts.written.load(Ordering::Relaxed);
         let came = usize::try_from(written - self.written_at_upkeep).unwrap_or(upkeep::ROUND);
         self.written_at_upkeep = written;
         let (bounds, most) = (self.bounds, upkeep::ROUND.max(2 * came));
-        let kept = self
-            .inserter()
-            .and_then(|inserter| Ok(bounds.enforce(&mut inserter.connection, clock::wall_now(), most)?));
+        let now = clock::wall_now();
+        let kept = self.inserter().and_then(|inserter| {
+            let gone = bounds.enforce(&mut inserter.connection, now, most)?;
+            Ok((gone, inserter.sum(now, hours::ROUND)?))
+        });
         match kept {
-            Ok(gone) => tracing::debug!(gone, "old probes went from the history"),
+            Ok((gone, summed)) => tracing::debug!(gone, summed, "old probes went from the history"),
             Err(error) => drop(self.note_failure(&error)),
         }
         self.measure();
