@@ -10,6 +10,7 @@ mod moment;
 mod once;
 mod output;
 mod prompt;
+mod report;
 mod rules;
 mod run;
 mod signals;
@@ -61,9 +62,10 @@ Examples:
   sloprobe once  -c sloprobe.toml     one probe of each workload, now, as a table
   sloprobe run   -c sloprobe.toml     the daemon; metrics at http://127.0.0.1:9788/metrics
   sloprobe compare -c sloprobe.toml   what the last upgrade did to each workload
+  sloprobe report -c sloprobe.toml    what was measured, as benchmark tools tell it
   sloprobe rules -c sloprobe.toml     alert rules for Prometheus, from the objectives in the file
 
-Exit codes: 0 fine, 1 a probe failed or the daemon gave up, 2 a mistake in the command line or the configuration.";
+Exit codes: 0 fine, 1 a probe failed, nothing was found or the daemon gave up, 2 a mistake in the command line or the configuration.";
 
 #[derive(Debug, Subcommand)]
 enum Command {
@@ -71,6 +73,7 @@ enum Command {
     Once(once::OnceArgs),
     Check(check::CheckArgs),
     Compare(compare::CompareArgs),
+    Report(report::ReportArgs),
     Rules(rules::RulesArgs),
     Mark(mark::MarkArgs),
     Prompt(prompt::PromptArgs),
@@ -117,6 +120,7 @@ pub async fn run(cli: Cli) -> ExitCode {
         Command::Once(args) => once::run(args).await,
         Command::Check(args) => Ok(check::run(&args).await),
         Command::Compare(args) => compare::run(&args),
+        Command::Report(args) => report::run(&args),
         Command::Rules(args) => Ok(rules::run(args)),
         Command::Mark(args) => mark::run(&args).await,
         Command::Prompt(args) => Ok(prompt::run(&args)),

@@ -12,16 +12,29 @@ pub(super) fn moment(text: &str, now: SystemTime) -> Result<SystemTime, String> 
         let then = now.checked_sub(ago).filter(|then| *then >= SystemTime::UNIX_EPOCH);
         return then.ok_or_else(|| format!("{text:?} ago is before 1970"));
     }
-    // The midnight before, or the full minute.
-    let ending = match text.len() {
-        10 => " 00:00:00",
-        16 => ":00",
-        _ => "",
-    };
-    let full = format!("{text}{ending}");
-    humantime::parse_rfc3339_weak(&full).map_err(|_| {
+    date(text).ok_or_else(|| {
         format!("{text:?} is no time: write \"2026-11-14 08:00\" (UTC), \"2026-11-14T08:00:00Z\", or how long ago, such as \"36h\"")
     })
+}
+
+/// RFC 3339, of which the seconds, the time of day and the offset may be missing.
+fn date(text: &str) -> Option<SystemTime> {
+    let (day, clock) = text.split_at_checked(10)?;
+    let (clock, offset) = clock.find(['+', '-']).map_or((clock, ""), |sign| clock.split_at(sign));
+    // The midnight before, or the full minute.
+    let ending = match clock.len() {
+        0 => " 00:00:00",
+        6 => ":00",
+        _ => "",
+    };
+    let local = humantime::parse_rfc3339_weak(&[day, clock, ending].concat()).ok()?;
+    if offset.is_empty() {
+        return Some(local);
+    }
+    let (hours, minutes) = offset[1..].split_once(':')?;
+    let number = |text: &str, below: u64| text.parse::<u64>().ok().filter(|number| *number < below);
+    let ahead = Duration::from_secs(3600 * number(hours, 24)? + 60 * number(minutes, 60)?);
+    if offset.starts_with('+') { local.checked_sub(ahead) } else { local.checked_add(ahead) }
 }
 
 /// Such as "7d..24h", "2026-11-13..2026-11-14" or "2h..", which ends now.
@@ -52,10 +65,14 @@ mod tests {
             ("2026-11-14", "2026-11-14T00:00:00Z"),
             (" 2026-11-14 08:00 ", "2026-11-14T08:00:00Z"),
             ("2026-11-14T08:00:30Z", "2026-11-14T08:00:30Z"),
+            ("2026-11-14T08:00:30+01:30", "2026-11-14T06:30:30Z"),
+            ("2026-11-14 20:00-05:00", "2026-11-15T01:00:00Z"),
         ] {
             assert_eq!(written(text), expected, "{text}");
         }
-        for wrong in ["", "yesterday", "14.11.2026", "99999999999y"] {
+        for wrong in
+            ["", "yesterday", "14.11.2026", "99999999999y", "2026-11-14T08:00+1", "2026-11-14T08:00+25:00"]
+        {
             assert!(moment(wrong, now()).is_err(), "{wrong}");
         }
     }

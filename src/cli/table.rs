@@ -13,7 +13,11 @@ pub(super) struct Table {
 
 impl Table {
     pub(super) fn new<const N: usize>(left: usize, head: [&str; N]) -> Self {
-        Self { left, rows: vec![head.map(str::to_owned).to_vec()] }
+        Self::of(left, &head)
+    }
+
+    pub(super) fn of(left: usize, head: &[&str]) -> Self {
+        Self { left, rows: vec![head.iter().map(|cell| (*cell).to_owned()).collect()] }
     }
 
     pub(super) fn row(&mut self, cells: Vec<String>) {

@@ -140,7 +140,8 @@ fn find(releases: &[Release], name: &str, target: &str) -> Result<usize> {
     bail!("{target} has no release {name:?}; it has {}", known.join(", "))
 }
 
-fn is_called(release: &Release, name: &str) -> bool {
+/// By its number, its version, its mark, its fingerprint or its whole name.
+pub(in crate::cli) fn is_called(release: &Release, name: &str) -> bool {
     let makeup = &release.makeup;
     let number = format!("#{}", release.id.0);
     let names = [
