@@ -86,5 +86,6 @@ if ((${#components[@]})); then run_step "install ${components[*]}" install_compo
 run_step "cargo fmt" cargo fmt --check
 run_step "cargo clippy" cargo clippy --all-targets --locked -- -D warnings
 run_step "cargo test" cargo test --locked
+run_step "cargo bench --bench releases" cargo bench --locked --bench releases
 run_step "cargo doc" env RUSTDOCFLAGS="-D warnings" cargo doc --no-deps --locked
 echo "==> all checks passed in $SECONDS s"

@@ -303,7 +303,8 @@ fn prose_names_only_metrics_that_exist() {
 
 #[test]
 fn commands_have_only_options_that_exist() {
-    let command = Regex::new(r"\bsloprobe (once|check|prompt|rules|run)\b([^`|>\n]*)").unwrap();
+    let command =
+        Regex::new(r"\bsloprobe (once|check|prompt|rules|run|compare|report|mark)\b([^`|>\n]*)").unwrap();
     let option = Regex::new(r"--[a-z-]+").unwrap();
     let mut seen = 0;
     for Page { name, text } in pages() {

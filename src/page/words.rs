@@ -99,7 +99,9 @@ pub fn shift(shift: &Shift) -> String {
 
 /// Such as "needs about 240 more probes (40 min)".
 pub fn need(need: Option<Need>) -> String {
-    let Some(Need { probes, time }) = need else { return "stays undecided at this rate".into() };
+    let Some(Need { probes, time }) = need else {
+        return "stays undecided: the release before was watched too briefly, or is too restless".into();
+    };
     let noun = if probes == 1 { "probe" } else { "probes" };
     format!("needs about {probes} more {noun} ({})", stretch(time))
 }
@@ -175,7 +177,10 @@ mod tests {
         let of = |probes, minutes: u64| need(Some(Need { probes, time: Duration::from_secs(minutes * 60) }));
         assert_eq!(of(240, 40), "needs about 240 more probes (40 min)");
         assert_eq!(of(1, 125), "needs about 1 more probe (2 h 5 min)");
-        assert_eq!(need(None), "stays undecided at this rate");
+        assert_eq!(
+            need(None),
+            "stays undecided: the release before was watched too briefly, or is too restless"
+        );
     }
 
     #[test]

@@ -182,7 +182,7 @@ mod tests {
             "failures regressed 1.00 % (6 of 600 failed) 3.10 % (18 of 580 failed) +2.1 points (+1.1 … +3.0)",
             "ttft p99 regressed: +310 % (+220 … +450)",
             "tpot needs about 240 more probes (40 min)",
-            "latency stays undecided at this rate",
+            "latency stays undecided: the release before was watched too briefly, or is too restless",
         ] {
             assert!(rows.iter().any(|found| found == row), "{row}\n{text}");
         }

@@ -73,7 +73,7 @@ impl Tracker {
     /// The only one that is left is what the target runs, and has been since another was seen last.
     fn settle(&mut self, since: Instant, now: Moment, changes: &mut Vec<Change>) {
         let Some(track) = self.tracks.last_mut() else { return };
-        track.release.settled = Some(now.wall_at(since));
+        track.release.settled = Some(now.wall_at(since).max(track.release.began));
         let (release, members) = (track.release.clone(), track.members());
         changes.push(Change::Settled { release, members });
         self.calm(now);
