@@ -223,6 +223,15 @@ async fn objectives_of_a_configuration_are_judged_without_its_secrets() {
     near(&objectives[1]["compliance_percent"], 100.0 * (1.0 - failed / events), 1e-9);
     near(&objectives[1]["budget_left"], 1.0 - failed / (events * 0.0001), 1e-6);
     assert_eq!(objectives[1]["met"], false);
+    // The file may be the one that the configuration names.
+    let named =
+        CONFIG.replacen("[[targets]]", &format!("[daemon]\nhistory = {:?}\n\n[[targets]]", scene.file()), 1);
+    fs::write(config, named).unwrap();
+    let mut command = sloprobe(&["report", "-c", config, "--since", "2025-11-14", "--format", "json"]);
+    let ended = run(&mut command).await;
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
+    let again: Value = serde_json::from_str(&ended.stdout).unwrap();
+    assert_eq!(&again["rows"][0]["objectives"], objectives);
     // The other target is not in the configuration, so it counts for nobody.
     let report = scene.json(&["--since", "2025-11-14", "-c", config, "--by", "workload"]).await;
     assert_eq!(&report["rows"][0]["objectives"], objectives);

@@ -227,7 +227,7 @@ mod tests {
     use crate::domain::{Makeup, ReleaseId};
     use crate::history::row::Row;
     use crate::history::tests::{at, in_folder, report};
-    use crate::history::{Pick, Reader};
+    use crate::history::{Pick, Reader, Settings};
 
     fn writer(folder: &tempfile::TempDir) -> Writer {
         let settings = in_folder(folder.path());
@@ -312,5 +312,19 @@ mod tests {
         assert_eq!(counts(&writer), (30, 0, false));
         let count = |path: &Path| Reader::open(path).unwrap().probes(&Pick::default()).unwrap().len();
         assert_eq!((count(&path), count(&folder.path().join("old.db"))), (20, 10));
+    }
+
+    #[test]
+    fn upkeep_adds_up_the_hours_that_have_ended() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut writer = writer(&folder);
+        writer.bounds = Bounds::of(&Settings { keep: Duration::MAX, ..Settings::default() });
+        put(&writer, 10);
+        writer.write_all();
+        writer.keep_up();
+        assert!(writer.failure.is_none());
+        let connection = &writer.inserter.as_ref().unwrap().connection;
+        let sum: i64 = connection.query_row("SELECT sum(probes) FROM hours", [], |row| row.get(0)).unwrap();
+        assert_eq!(sum, 10);
     }
 }
