@@ -69,7 +69,7 @@ fn fingerprint(text: &str) -> String {
 }
 
 fn assert_said(name: &str, expected: &Value, answer: &Answer) {
-    let Answer { text, thought, cut } = answer;
+    let Answer { text, thought, cut, .. } = answer;
     assert_eq!(expected["text_chars"], text.chars().count(), "{name}: {text}");
     assert_eq!(expected["text_fnv"], fingerprint(text), "{name}: {text}");
     assert_eq!(expected["thought_chars"], thought.chars().count(), "{name}: {thought}");

@@ -112,6 +112,8 @@ fn hold_row(row: &Value, reports: &[&Report], seconds: f64) {
     near(&row["requests_per_second"], all / seconds, 1e-6);
     let output: u64 = reports.iter().filter_map(|report| report.tokens.output).sum();
     near(&row["output_tokens_per_second"], output as f64 / seconds, 1e-6);
+    let characters: u64 = reports.iter().map(|report| report.answer.characters).sum();
+    near(&row["characters_per_token"], characters as f64 / output as f64, 1e-9);
     near(&row["input_tokens_per_second"], 312.0 * all / seconds, 1e-6);
     assert_eq!(row["answers"]["right"], row["answers"]["judged"]);
     assert_eq!(row["answers"]["right"].as_u64(), Some(good.len() as u64));

@@ -34,6 +34,8 @@ pub struct Answer {
     pub thought: String,
     /// It ended because of the limit on its length.
     pub cut: bool,
+    /// How many characters both had as they came, whatever is kept of them.
+    pub characters: u64,
 }
 
 impl Answer {
@@ -41,7 +43,7 @@ impl Answer {
     #[must_use]
     pub fn redacted(self, redact: impl Fn(&str) -> String) -> Self {
         let clean = |text: String| if text.is_empty() { text } else { bounded(redact(&text)) };
-        Self { text: clean(self.text), thought: clean(self.thought), cut: self.cut }
+        Self { text: clean(self.text), thought: clean(self.thought), ..self }
     }
 
     /// Drops the texts.
@@ -99,7 +101,7 @@ mod tests {
     use super::*;
 
     fn of(text: impl Into<String>) -> Answer {
-        Answer { text: text.into(), thought: "why".into(), cut: true }
+        Answer { text: text.into(), thought: "why".into(), cut: true, characters: 3 }
     }
 
     #[test]
@@ -136,7 +138,7 @@ mod tests {
     #[test]
     fn secrets_are_taken_out_of_both_texts_within_the_bound() {
         let clean = |text: &str| text.replace('k', "[redacted]");
-        let answer = Answer { text: "a k".into(), thought: "k".into(), cut: false }.redacted(clean);
+        let answer = Answer { text: "a k".into(), thought: "k".into(), ..Answer::default() }.redacted(clean);
         assert_eq!((&*answer.text, &*answer.thought), ("a [redacted]", "[redacted]"));
         assert_eq!(of("k".repeat(MOST_BYTES)).redacted(clean).text.len(), MOST_BYTES);
     }

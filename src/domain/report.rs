@@ -105,7 +105,8 @@ mod tests {
 
     fn judged(verdict: Verdict, fault: Option<Fault>) -> Report {
         let mut report = fixture::report(&fixture::target("t", &["w"]), Sample::default(), fault);
-        report.answer = Answer { text: "a".repeat(5000), thought: "b".repeat(100), cut: true };
+        report.answer =
+            Answer { text: "a".repeat(5000), thought: "b".repeat(100), cut: true, characters: 5100 };
         report.judged(verdict);
         report
     }
@@ -127,7 +128,8 @@ mod tests {
     fn a_good_answer_is_forgotten_and_a_bad_one_is_shortened() {
         for verdict in Verdict::ALL {
             let report = judged(verdict, None);
-            let Answer { text, thought, cut } = report.answer;
+            let Answer { text, thought, cut, characters } = report.answer;
+            assert_eq!(characters, 5100, "they are counted for ever");
             assert_eq!((report.verdict, cut), (Some(verdict), true), "{verdict:?}");
             let kept = (text.len(), thought.len());
             match verdict {

@@ -143,7 +143,7 @@ pub(super) fn for_each(
     let mut select = connection.prepare_cached(&format!(
         "SELECT workload, release, mixed, at, suspect, outcome, verdict,
            prompt_tokens, cached_tokens, output_tokens,
-           ttft, answer_ttft, tpot, NULL, itl_p99, stall, latency, histogram
+           ttft, answer_ttft, tpot, NULL, itl_p99, stall, latency, histogram, characters
          FROM probes LEFT JOIN gaps ON gaps.probe = probes.id WHERE {condition} ORDER BY at"
     ))?;
     let mut rows = select.query(values)?;
@@ -159,6 +159,7 @@ pub(super) fn for_each(
             outcome: row.get(5)?,
             verdict: row.get(6)?,
             tokens: [row.get(7)?, row.get(8)?, row.get(9)?],
+            characters: row.get(18)?,
             durations,
             gaps: row.get_ref(17)?.as_blob_or_null()?,
         };
@@ -176,13 +177,13 @@ fn insert(
 ) -> rusqlite::Result<()> {
     let (first, last) = tally.ends.unwrap_or((hour, hour));
     let Group { workload, release, mixed } = group;
-    let TokenSums { input, cached, output } = tally.tokens;
+    let TokenSums { input, cached, output, characters } = tally.tokens;
     let failures = words(Failure::ALL.map(Failure::label), &tally.failures);
     let verdicts = words(Verdict::ALL.map(Verdict::label), &tally.verdicts);
     let count = |count: u64| Value::Integer(i64::try_from(count).unwrap_or(i64::MAX));
     let mut values =
         [target, hour, workload, release, i64::from(mixed), first, last].map(Value::Integer).to_vec();
-    values.extend([tally.probes, tally.suspects, input, cached, output].map(count));
+    values.extend([tally.probes, tally.suspects, input, cached, output, characters].map(count));
     values.extend([failures, verdicts].map(Value::Text));
     for spread in &tally.spreads {
         values.extend([spread.count, spread.sum, spread.max].map(count));
@@ -226,14 +227,19 @@ impl Stored<'_> {
             ends: Some((row.get(0)?, row.get(1)?)),
             probes: count(2)?,
             suspects: count(3)?,
-            tokens: TokenSums { input: count(4)?, cached: count(5)?, output: count(6)? },
+            tokens: TokenSums {
+                input: count(4)?,
+                cached: count(5)?,
+                output: count(6)?,
+                characters: count(7)?,
+            },
             ..Tally::default()
         };
-        counts(row, 7, Failure::ALL.map(Failure::label), &mut part.failures)?;
-        counts(row, 8, Verdict::ALL.map(Verdict::label), &mut part.verdicts)?;
+        counts(row, 8, Failure::ALL.map(Failure::label), &mut part.failures)?;
+        counts(row, 9, Verdict::ALL.map(Verdict::label), &mut part.verdicts)?;
         tally.merge(&part);
         for (place, spread) in tally.spreads.iter_mut().enumerate() {
-            let column = 9 + 4 * place;
+            let column = 10 + 4 * place;
             let Spread { count: sum_of_counts, sum, max, buckets } = spread;
             *sum_of_counts += count(column)?;
             *sum = sum.saturating_add(count(column + 1)?);
@@ -251,8 +257,7 @@ impl Stored<'_> {
 fn columns() -> String {
     let figures =
         Figure::ALL.map(Figure::name).map(|name| format!("{name}_count, {name}_sum, {name}_max, {name}"));
-    let counts =
-        "first, last, probes, suspects, input_tokens, cached_tokens, output_tokens, failures, verdicts";
+    let counts = "first, last, probes, suspects, input_tokens, cached_tokens, output_tokens, characters, failures, verdicts";
     format!("{counts}, {}", figures.join(", "))
 }
 

@@ -16,10 +16,10 @@ use crate::domain::Makeup;
 const PROBE: &str = "INSERT INTO probes (
   target, at, id, workload, release, mixed, suspect, outcome, verdict,
   ttft, answer_ttft, tpot, itl_p99, stall, latency, itl_p50, wait, lag, resolve, connect, tls,
-  prompt_tokens, cached_tokens, reasoning_tokens, output_tokens, token_source, cut, depth, seed, step, size,
+  prompt_tokens, cached_tokens, reasoning_tokens, output_tokens, token_source, characters, cut, depth, seed, step, size,
   queue, prefill, decode, load
 ) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22,
-  ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35)";
+  ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36)";
 
 /// Nothing is lost if the number is there already: the newest that is said of it counts.
 const BEGIN: &str =
@@ -176,6 +176,7 @@ fn probe(
         reasoning,
         output,
         row.token_source,
+        row.characters,
         row.cut,
         row.depth,
         seed,

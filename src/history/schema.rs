@@ -91,7 +91,7 @@ CREATE TABLE probes (
   ttft INTEGER, answer_ttft INTEGER, tpot INTEGER, itl_p99 INTEGER, stall INTEGER, latency INTEGER,
   itl_p50 INTEGER, wait INTEGER, lag INTEGER NOT NULL, resolve INTEGER, connect INTEGER, tls INTEGER,
   prompt_tokens INTEGER, cached_tokens INTEGER, reasoning_tokens INTEGER, output_tokens INTEGER,
-  token_source INTEGER, cut INTEGER NOT NULL, depth INTEGER,
+  token_source INTEGER, characters INTEGER NOT NULL, cut INTEGER NOT NULL, depth INTEGER,
   seed INTEGER NOT NULL, step INTEGER NOT NULL, size INTEGER NOT NULL,
   queue INTEGER, prefill INTEGER, decode INTEGER, load INTEGER,
   PRIMARY KEY (target, at, id)
@@ -111,7 +111,7 @@ CREATE VIEW probe AS SELECT
   p.lag / 1e6 AS lag, p.resolve / 1e6 AS resolve, p.connect / 1e6 AS connect, p.tls / 1e6 AS tls,
   p.wait / 1e6 AS wait,
   p.prompt_tokens, p.cached_tokens, p.reasoning_tokens, p.output_tokens, s.name AS token_source,
-  p.cut, p.depth, printf('%016x-%d-%d', p.seed, p.step, p.size) AS seed,
+  p.characters, p.cut, p.depth, printf('%016x-%d-%d', p.seed, p.step, p.size) AS seed,
   p.queue / 1e6 AS queue, p.prefill / 1e6 AS prefill, p.decode / 1e6 AS decode, p.load / 1e6 AS load
 FROM probes p
 JOIN targets t ON t.id = p.target
@@ -127,6 +127,7 @@ CREATE TABLE hours (
   workload INTEGER NOT NULL, release INTEGER NOT NULL, mixed INTEGER NOT NULL,
   first INTEGER NOT NULL, last INTEGER NOT NULL, probes INTEGER NOT NULL, suspects INTEGER NOT NULL,
   input_tokens INTEGER NOT NULL, cached_tokens INTEGER NOT NULL, output_tokens INTEGER NOT NULL,
+  characters INTEGER NOT NULL,
   failures TEXT NOT NULL, verdicts TEXT NOT NULL,
   ttft_count INTEGER NOT NULL, ttft_sum INTEGER NOT NULL, ttft_max INTEGER NOT NULL, ttft BLOB NOT NULL,
   answer_ttft_count INTEGER NOT NULL, answer_ttft_sum INTEGER NOT NULL, answer_ttft_max INTEGER NOT NULL, answer_ttft BLOB NOT NULL,

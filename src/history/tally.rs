@@ -43,6 +43,8 @@ pub struct TokenSums {
     pub input: u64,
     pub cached: u64,
     pub output: u64,
+    /// Of the answers whose tokens are in `output`.
+    pub characters: u64,
 }
 
 /// How one duration is spread: the mean and the longest exactly, quantiles within 0.1 %. Of gaps all of it is within
@@ -64,6 +66,7 @@ pub(super) struct Measured<'a> {
     pub(super) verdict: Option<i64>,
     /// Input, cached, output.
     pub(super) tokens: [Option<i64>; 3],
+    pub(super) characters: i64,
     /// In the order of [`Figure::ALL`]; those of all gaps are in `gaps`.
     pub(super) durations: [Option<i64>; Figure::ALL.len()],
     pub(super) gaps: Option<&'a [u8]>,
@@ -132,6 +135,7 @@ impl Tally {
         self.tokens.input += other.tokens.input;
         self.tokens.cached += other.tokens.cached;
         self.tokens.output += other.tokens.output;
+        self.tokens.characters += other.tokens.characters;
         self.failures.iter_mut().zip(other.failures).for_each(|(sum, part)| *sum += part);
         self.verdicts.iter_mut().zip(other.verdicts).for_each(|(sum, part)| *sum += part);
         if let Some((first, last)) = other.ends {
@@ -157,6 +161,9 @@ impl Tally {
         self.tokens.input += input;
         self.tokens.cached += cached;
         self.tokens.output += output;
+        if output > 0 {
+            self.tokens.characters += u64::try_from(probe.characters).unwrap_or(0);
+        }
         if probe.outcome != OK {
             return;
         }
@@ -244,7 +251,8 @@ mod tests {
     fn good(at: i64, ttft: i64) -> Measured<'static> {
         let durations = [Some(ttft), None, Some(20 * MS), None, Some(25 * MS), Some(30 * MS), Some(900 * MS)];
         let tokens = [Some(300), None, Some(60)];
-        Measured { at, verdict: Some(verdict(Verdict::Right)), tokens, durations, ..Measured::default() }
+        let verdict = Some(verdict(Verdict::Right));
+        Measured { at, verdict, tokens, characters: 250, durations, ..Measured::default() }
     }
 
     fn failed(at: i64, failure: Failure) -> Measured<'static> {
@@ -258,7 +266,7 @@ mod tests {
         assert_eq!((tally.probes, tally.failed(), tally.succeeded(), tally.suspects), (4, 2, 2, 2));
         assert_eq!((tally.failed_by(Failure::Dns), tally.failed_by(Failure::Tls)), (2, 0));
         assert_eq!((tally.judged(Verdict::Right), tally.judged(Verdict::Wrong)), (2, 0));
-        assert_eq!(tally.tokens, TokenSums { input: 1200, cached: 0, output: 240 });
+        assert_eq!(tally.tokens, TokenSums { input: 1200, cached: 0, output: 240, characters: 1000 });
         assert_eq!(tally.span(), Some((time_of(1), time_of(9))));
         let ttft = tally.spread(Figure::Ttft);
         assert_eq!((ttft.count(), ttft.mean(), ttft.max()), (2, Some(0.2), Some(0.3)));

@@ -58,6 +58,7 @@ impl Maker {
         report.wall = began() + INTERVAL.mul_f64(n as f64 / targets as f64);
         report.seed = Seed { random, step: (n / targets) as u32, size: 260 };
         report.tokens.output = Some(tokens);
+        report.answer.characters = tokens * 4 + random % 40;
         report.fault =
             failed.then(|| Failure::ServerError.because("503 Service Unavailable: the model is loading"));
         report.verdict = (!failed).then_some(Verdict::Right);

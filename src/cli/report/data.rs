@@ -62,6 +62,7 @@ fn row(line: &Line) -> Value {
         "input_tokens_per_second": line.per_second(tally.tokens.input),
         "output_tokens_per_second": line.per_second(tally.tokens.output),
         "stream_tokens_per_second": line.stream_speed(),
+        "characters_per_token": line.characters_per_token(),
         "answers": {
             "right": right,
             "judged": judged,

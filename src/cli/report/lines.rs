@@ -71,6 +71,12 @@ impl Line {
         self.tally.spread(Figure::Tpot).mean().filter(|tpot| *tpot > 0.0).map(|tpot| 1.0 / tpot)
     }
 
+    /// How much text a token is.
+    pub(super) fn characters_per_token(&self) -> Option<f64> {
+        let tokens = &self.tally.tokens;
+        (tokens.output > 0).then(|| tokens.characters as f64 / tokens.output as f64)
+    }
+
     /// Right answers, and all that could be judged.
     pub(super) fn answers(&self) -> (u64, u64) {
         let checked = Verdict::ALL.into_iter().filter(|verdict| *verdict != Verdict::Unchecked);

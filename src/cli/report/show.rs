@@ -72,7 +72,7 @@ impl<const N: usize> Grid<N> {
     }
 }
 
-fn requests(lines: &[Line]) -> Grid<11> {
+fn requests(lines: &[Line]) -> Grid<12> {
     let row = |line: &Line| {
         let [target, workload] = names(line);
         let tally = &line.tally;
@@ -88,6 +88,7 @@ fn requests(lines: &[Line]) -> Grid<11> {
             number(line.per_second(tally.tokens.input)),
             number(line.per_second(tally.tokens.output)),
             number(line.stream_speed()),
+            number(line.characters_per_token()),
             if judged == 0 { "-".into() } else { format!("{right} of {judged}") },
             format_duration(whole).to_string(),
         ]
@@ -102,6 +103,7 @@ fn requests(lines: &[Line]) -> Grid<11> {
         "TOKENS IN/S",
         "TOKENS OUT/S",
         "TOKENS/S PER STREAM",
+        "CHARS/TOKEN",
         "RIGHT ANSWERS",
         "OVER",
     ];

@@ -9,6 +9,7 @@ pub(super) struct Kept {
     text: Bounded,
     thought: Bounded,
     cut: bool,
+    characters: u64,
 }
 
 /// The beginning of a text that comes in pieces.
@@ -20,18 +21,21 @@ struct Bounded {
 
 impl Kept {
     pub(super) fn new() -> Self {
-        Self { text: Bounded::new(), thought: Bounded::new(), cut: false }
+        Self { text: Bounded::new(), thought: Bounded::new(), cut: false, characters: 0 }
     }
 
     pub(super) fn note(&mut self, meaning: &Meaning) {
         self.text.push(&meaning.text);
         self.thought.push(&meaning.thought);
+        self.characters +=
+            [&meaning.text, &meaning.thought].map(|text| text.chars().count() as u64).iter().sum::<u64>();
         // Some servers say that the length cut the answer, and then that it stopped by itself.
         self.cut |= meaning.cut;
     }
 
     pub(super) fn answer(self) -> Answer {
-        Answer { text: self.text.text, thought: self.thought.text, cut: self.cut }
+        let Self { text, thought, cut, characters } = self;
+        Answer { text: text.text, thought: thought.text, cut, characters }
     }
 }
 
@@ -75,6 +79,7 @@ mod tests {
             assert!(text.capacity() <= MOST_BYTES, "{}", text.capacity());
         }
         let answer = kept.answer();
+        assert_eq!(answer.characters, 5 + 3 + 2 * 10_000 * 500 + 2, "what is not kept is counted");
         // An odd number of bytes came before characters of two, so that one byte stays free.
         assert_eq!((answer.text.len(), answer.thought.len()), (MOST_BYTES - 1, MOST_BYTES - 1));
         assert!(answer.text.starts_with("starté") && answer.text.ends_with('é'));

@@ -27,7 +27,7 @@ fn judge_in_each_way(text: &str) {
     for expect in expectations() {
         for (language, cut) in [(None, true), (Some(Language::En), false), (Some(Language::Zh), true)] {
             let asked = Asked { expect: &expect, language, max_tokens: 100, forced: cut };
-            let answer = Answer { text: text.into(), thought: text.into(), cut };
+            let answer = Answer { text: text.into(), thought: text.into(), cut, ..Answer::default() };
             judge(&asked, &answer, Some(90));
             judge(&asked, &Answer { text: " ".into(), ..answer }, None);
         }
@@ -103,7 +103,7 @@ fn worst_cases() -> Vec<(&'static str, String)> {
 fn the_longest_answers_are_judged_in_bounded_time() {
     for (name, text) in worst_cases() {
         let asked = Asked { expect: &Expect::Anything, language: None, max_tokens: 100, forced: false };
-        let answer = Answer { text, thought: String::new(), cut: true };
+        let answer = Answer { text, cut: true, ..Answer::default() };
         let start = Instant::now();
         judge(&asked, &answer, None);
         // Where the text is degenerate these would not be asked.
