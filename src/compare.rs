@@ -27,8 +27,9 @@
 //! 4. **Wandering.** Slow minutes come in a row. How much more the sum over a stretch of length T varies than a sum of
 //!    independent scores is measured on the baseline, for T doubling from half a minute to a sixteenth of it, and
 //!    raised to its upper 95 % bound ([`wander`]). Scores over T then count for as many independent ones as have that
-//!    variance. The baseline's own doubt, times the number of parameters of the day, is added to that variance, so
-//!    the evidence stops growing where the baseline ends to be exact.
+//!    variance. The baseline's own doubt is added to that variance, and that of each parameter of the day
+//!    until whole days have been seen, over which its waves cancel; so the evidence stops growing where the baseline
+//!    ends to be exact.
 //! 5. **Evidence.** Against each hypothesis "it did not move by more than this" stands a mixture of likelihood ratios
 //!    over nine alternatives, normal for the middle and Bernoulli for the quantiles and shares ([`evidence`]). For
 //!    independent scores each is a non-negative martingale of mean 1 at most, if the hypothesis is true, and by

@@ -1,6 +1,6 @@
 //! What is usual: learned from the release before, and then left alone.
 
-use super::day::{Day, least_squares, median};
+use super::day::{DAY, Day, least_squares, median};
 use super::evidence;
 use super::outcome::Quantile;
 use super::sorted::Sorted;
@@ -34,8 +34,9 @@ pub(super) struct Lens {
     pub(super) usual: f64,
     pub(super) variance: f64,
     wander: Wander,
-    /// The variance of `usual`, as it was learned.
+    /// The variance of `usual`, as it was learned, and what an error of the day's curve at one hour adds to it.
     doubt: f64,
+    curve: f64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -125,7 +126,7 @@ fn add_the_doubt_of_the_day(lenses: &mut [(Quantile, Lens)], values: &Sorted, da
     let curve = (day.parameters() - 1) as f64 * std::f64::consts::FRAC_PI_2;
     let shift = curve * middle.doubt / slope(middle).powi(2).max(1e-6);
     for (_, lens) in lenses {
-        lens.doubt += shift * slope(lens).powi(2);
+        lens.curve = shift * slope(lens).powi(2);
     }
 }
 
@@ -163,8 +164,15 @@ fn without_trend(at: &[f64], values: &[f64]) -> Vec<f64> {
 
 impl Lens {
     fn learn(kind: Kind, centre: f64, from: &Seen<'_>) -> Self {
-        let mut lens =
-            Self { kind, centre, usual: 0.0, variance: 0.0, wander: Wander::learn(&[], &[], 0), doubt: 0.0 };
+        let mut lens = Self {
+            kind,
+            centre,
+            usual: 0.0,
+            variance: 0.0,
+            wander: Wander::learn(&[], &[], 0),
+            doubt: 0.0,
+            curve: 0.0,
+        };
         let count = from.recent.len() as f64;
         let scores: Vec<f64> = from.recent.iter().map(|value| lens.sees(*value, 0.0)).collect();
         lens.usual = scores.iter().sum::<f64>() / count;
@@ -215,7 +223,9 @@ impl Lens {
     /// How many independent values so many within such a time are worth, given how the service wanders and how well
     /// the baseline is known.
     fn worth(&self, count: f64, length: f64) -> f64 {
-        let variance = self.wander.at(length) / count + self.doubt;
+        // Over whole days the errors of the curve's waves cancel out, of the longest one last.
+        let left = (DAY / (std::f64::consts::PI * length.max(1.0))).powi(2).min(1.0);
+        let variance = self.wander.at(length) / count + self.doubt + self.curve * left;
         (self.variance / variance).min(count)
     }
 }
