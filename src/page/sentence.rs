@@ -28,9 +28,12 @@ pub fn verdict(place: &Place) -> Verdict {
 pub fn certainty(comparison: &Comparison) -> String {
     format!(
         "With a probability of at least {} none of these verdicts is wrong, however often one looks. \
-         A duration that changed by no more than ±{} counts as the same.",
+         A duration that changed by no more than ±{} (p90: ±{}, p99: ±{}) counts as the same, and so does a share \
+         within a point.",
         words::percent(comparison.confidence),
-        words::percent(comparison.margin)
+        words::percent(comparison.margin),
+        words::percent(2.0 * comparison.margin),
+        words::percent(4.0 * comparison.margin)
     )
 }
 
