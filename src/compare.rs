@@ -13,11 +13,11 @@
 //!    durations, and those measured while our own host was late are left out. Failures are compared on their own, as a
 //!    share.
 //! 2. **The day.** Where every two hours of the day were seen on two days or more, a level with 2 waves (with 5 days: 4)
-//!    of 24 h, 12 h … is fitted by least squares to the medians of ten minutes and taken off both sides ([`day`]). Where
+//!    of 24 h, 12 h … is fitted by least squares to the medians of ten minutes and taken off both sides (`day.rs`). Where
 //!    they were not, only the last hour before the change is the baseline, and a shift is counted only beyond an
 //!    allowance for what the hour of the day may do: 8 %, and 8 % more for each hour between the middles of both
 //!    stretches.
-//! 3. **Lenses.** What is left is seen through bounded scores ([`baseline`]): the *middle*, the deviation from the
+//! 3. **Lenses.** What is left is seen through bounded scores (`baseline.rs`): the *middle*, the deviation from the
 //!    median clamped at 1.5 standard deviations (Huber's location, nearly as efficient as the mean for what is nearly
 //!    log-normal, and deaf to outliers), and for the quantiles 0.5, 0.9 and 0.99 whether a value lies beyond that
 //!    quantile of the baseline. That the q-quantile moved by more than a factor is that more than `1 - q` of the values
@@ -26,12 +26,12 @@
 //!    test of stochastic order as in Lindon, Sanden and Shirikian (2022).
 //! 4. **Wandering.** Slow minutes come in a row. How much more the sum over a stretch of length T varies than a sum of
 //!    independent scores is measured on the baseline, for T doubling from half a minute to a sixteenth of it, and
-//!    raised to its upper 95 % bound ([`wander`]). Scores over T then count for as many independent ones as have that
+//!    raised to its upper 95 % bound (`wander.rs`). Scores over T then count for as many independent ones as have that
 //!    variance. The baseline's own doubt is added to that variance, and that of each parameter of the day
 //!    until whole days have been seen, over which its waves cancel; so the evidence stops growing where the baseline
 //!    ends to be exact.
 //! 5. **Evidence.** Against each hypothesis "it did not move by more than this" stands a mixture of likelihood ratios
-//!    over nine alternatives, normal for the middle and Bernoulli for the quantiles and shares ([`evidence`]). For
+//!    over nine alternatives, normal for the middle and Bernoulli for the quantiles and shares (`evidence.rs`). For
 //!    independent scores each is a non-negative martingale of mean 1 at most, if the hypothesis is true, and by
 //!    Ville's inequality exceeds `1/a` ever with probability `a` at most: one may look at any time and stop at any time.
 //! 6. **Many questions.** The error of `1 - confidence` is divided evenly by Bonferroni over both directions of all
