@@ -16,6 +16,7 @@ mod run;
 mod signals;
 mod simulate;
 mod table;
+mod which;
 
 use std::io::IsTerminal as _;
 use std::path::PathBuf;

@@ -6,6 +6,7 @@ mod common;
 mod support;
 
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Duration;
 
 use common::{PATIENCE, eventually, get, sloprobe};
@@ -50,26 +51,34 @@ impl Watching {
         Self { address, end, task }
     }
 
-    /// The value of the only series that has all of these parts.
     async fn value(&self, parts: &[&str]) -> Option<f64> {
-        let metrics = get(&self.address, "/metrics").await.unwrap();
-        let mut series = metrics.lines().filter(|line| !line.starts_with('#'));
-        let line = series.find(|line| parts.iter().all(|part| line.contains(part)))?;
-        line.rsplit(' ').next().unwrap().parse().ok()
+        value(&self.address, parts).await
     }
 
     async fn until(&self, what: &str, parts: &[&str], is: impl Fn(f64) -> bool) {
-        eventually(what, PATIENCE, async || {
-            let value = self.value(parts).await;
-            if value.is_some_and(&is) { Ok(()) } else { Err(format!("{parts:?}: {value:?}")) }
-        })
-        .await;
+        until(&self.address, what, parts, is).await;
     }
 
     async fn stop(self) {
         self.end.send(()).unwrap();
         self.task.await.unwrap();
     }
+}
+
+/// The value of the first series that has all of these parts.
+async fn value(address: &str, parts: &[&str]) -> Option<f64> {
+    let metrics = get(address, "/metrics").await.unwrap();
+    let mut series = metrics.lines().filter(|line| !line.starts_with('#'));
+    let line = series.find(|line| parts.iter().all(|part| line.contains(part)))?;
+    line.rsplit(' ').next().unwrap().parse().ok()
+}
+
+async fn until(address: &str, what: &str, parts: &[&str], is: impl Fn(f64) -> bool) {
+    eventually(what, PATIENCE, async || {
+        let value = value(address, parts).await;
+        if value.is_some_and(&is) { Ok(()) } else { Err(format!("{parts:?}: {value:?}")) }
+    })
+    .await;
 }
 
 fn compare(arguments: &[&str]) -> (Option<i32>, String, String) {
@@ -184,4 +193,32 @@ fn what_cannot_be_compared_is_told_with_a_remedy() {
         assert_eq!(code, Some(2), "{arguments:?}");
         assert!(errors.contains(says), "{arguments:?}: {errors}");
     }
+}
+
+/// A limit on the size of files makes the kernel refuse to write, as a full disk does.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_full_disk_stops_the_history_and_not_the_probing() {
+    let folder = tempfile::tempdir().unwrap();
+    let (config, history) = (folder.path().join("sloprobe.toml"), folder.path().join("history.db"));
+    let engine = engine().await;
+    let text = format!(
+        "[daemon]\nhistory = '{}'\n[[targets]]\nname = 't'\nurl = '{}'\nmodel = 'tiny'\nrate = '40/s'\nmix = {{ short-chat = 1 }}\n",
+        history.display(),
+        engine.base_url()
+    );
+    std::fs::write(&config, text).unwrap();
+    let mut shell = Command::new("sh");
+    // Ignoring the signal leaves the error.
+    shell.args(["-c", "trap '' XFSZ; ulimit -f 600; exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_sloprobe")]);
+    shell.args(["run", "-c", config.to_str().unwrap()]);
+    let daemon = common::Daemon::start(&mut shell).await;
+    let address = &daemon.address;
+    until(address, "a full disk", &["sloprobe_history_failing"], |failing| failing > 0.0).await;
+    let probes = ["sloprobe_probes_total"];
+    let before = value(address, &probes).await.unwrap();
+    until(address, "further probes", &probes, |probes| probes > before + 100.0).await;
+    assert_eq!(value(address, &["sloprobe_up{"]).await, Some(1.0));
+    let log = daemon.process.stderr();
+    assert_eq!(log.matches("the history cannot be written").count(), 1, "{log}");
+    engine.stop().await;
 }

@@ -15,7 +15,6 @@ use crate::compare::{Before, Comparison, Settings, Verdict};
 use crate::config;
 use crate::domain::clock;
 use crate::page::{self, Compared};
-pub(super) use sides::is_called;
 use sides::{Chosen, Side};
 
 /// Compare two releases of a target: what got worse, what got better, and how sure that is

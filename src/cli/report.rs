@@ -13,6 +13,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use anyhow::{Context as _, Result};
 use clap::{Args, ValueEnum};
 
+use super::which::Known;
 use super::{FAILED, MISUSED, moment, output};
 use crate::config::{self, Plan};
 use crate::domain::clock;
@@ -206,7 +207,7 @@ fn collect(args: &ReportArgs) -> Result<Result<Found, Refusal>> {
 fn pick(args: &ReportArgs, reader: &Reader, target: &str, window: Window) -> Result<Option<Pick>> {
     let pick = match &args.release {
         None => Pick { target: Some(target.to_owned()), with_mixed: true, ..Pick::default() },
-        Some(name) => match releases::find(&reader.releases(target)?, name) {
+        Some(name) => match found(reader, target, name)? {
             Some(pick) => pick,
             None => return Ok(None),
         },
@@ -214,6 +215,12 @@ fn pick(args: &ReportArgs, reader: &Reader, target: &str, window: Window) -> Res
     let from = pick.from.map_or(window.from, |from| from.max(window.from));
     let to = pick.to.map_or(window.to, |to| to.min(window.to));
     Ok(Some(Pick { from: Some(from), to: Some(to), workload: args.workload.clone(), ..pick }))
+}
+
+/// What was measured of the release of this name, as a comparison takes it.
+fn found(reader: &Reader, target: &str, name: &str) -> Result<Option<Pick>> {
+    let known = Known::read(reader, target)?;
+    Ok(known.find(name).map(|at| known.pick(at)))
 }
 
 /// One name, if the history knows it, or all.

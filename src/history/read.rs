@@ -103,6 +103,13 @@ impl Reader {
         Ok(all)
     }
 
+    /// The one that the newest probe of a target belongs to.
+    pub fn newest_release(&self, target: &str) -> Result<Option<ReleaseId>, Error> {
+        let sql = "SELECT release FROM probes WHERE target = (SELECT id FROM targets WHERE name = ?1) ORDER BY at DESC LIMIT 1";
+        let id = self.connection.query_row(sql, [target], |row| row.get(0).map(ReleaseId)).optional()?;
+        Ok(id)
+    }
+
     /// How many there are.
     pub fn count(&self, pick: &Pick) -> Result<usize, Error> {
         let mut all = 0;

@@ -8,6 +8,7 @@ use anyhow::{Result, bail};
 
 use crate::cli::moment;
 use crate::cli::table::Table;
+use crate::cli::which::Known;
 use crate::compare;
 use crate::domain::{Kept, Release, clock};
 use crate::history::{Pick, Reader};
@@ -45,15 +46,15 @@ pub(super) fn list(file: &Path, target: Option<&str>) -> Result<String> {
     };
     let mut table = Table::new(5, ["TARGET", "NUMBER", "RELEASE", "BEGAN", "ALONE SINCE", "PROBES"]);
     for target in targets {
-        let releases = reader.releases(&target)?;
-        for (index, release) in releases.iter().enumerate() {
-            let probes = reader.count(&Pick::of_release(release, releases.get(index + 1)))?;
+        let known = Known::read(&reader, &target)?;
+        for (index, release) in known.releases.iter().enumerate() {
+            let probes = reader.count(&known.pick(index))?;
             table.row(vec![
                 target.clone(),
                 format!("#{}", release.id.0),
                 words::name(&release.to_string()),
                 words::clock_time(release.began),
-                release.settled.map_or_else(|| "rolling out".to_owned(), words::clock_time),
+                release.settled.map_or_else(|| "never".to_owned(), words::clock_time),
                 probes.to_string(),
             ]);
         }
@@ -86,15 +87,15 @@ impl Side {
     ) -> Result<Self> {
         let reader = Reader::open(file)?;
         let target = target_of(&reader, file, target)?;
-        let releases = reader.releases(&target)?;
+        let known = Known::read(&reader, &target)?;
         let (name, mut pick) = if let Some(ends) = moment::stretch(name, now) {
             let (from, to) = ends.map_err(anyhow::Error::msg)?;
             let target = Some(target.clone());
             let pick = Pick { target, from: Some(from), to: Some(to), with_mixed: true, ..Pick::default() };
             (name.to_owned(), pick)
         } else {
-            let at = find(&releases, name, &target)?;
-            (releases[at].to_string(), Pick::of_release(&releases[at], releases.get(at + 1)))
+            let at = find(&known, name, &target)?;
+            (known.releases[at].to_string(), known.pick(at))
         };
         pick.workload = workload.map(str::to_owned);
         let probes = reader.probes(&pick)?;
@@ -103,7 +104,7 @@ impl Side {
         let (Some(from), Some(to)) = (first, last) else {
             bail!("{} has no probes of {target} in {name:?}", file.display());
         };
-        Ok(Self { target: target.into(), name, from, to, probes, releases })
+        Ok(Self { target: target.into(), name, from, to, probes, releases: known.releases })
     }
 
     pub(super) fn side(&self) -> compare::Side {
@@ -118,13 +119,8 @@ impl Side {
 }
 
 /// Where the release of this name is: the newest that fits.
-fn find(releases: &[Release], name: &str, target: &str) -> Result<usize> {
-    let found = match name {
-        "latest" => releases.len().checked_sub(1),
-        "previous" => releases.len().checked_sub(2),
-        _ => releases.iter().rposition(|release| is_called(release, name)),
-    };
-    if let Some(at) = found {
+fn find(known: &Known, name: &str, target: &str) -> Result<usize> {
+    if let Some(at) = known.find(name) {
         return Ok(at);
     }
     if name == "previous" {
@@ -133,24 +129,12 @@ fn find(releases: &[Release], name: &str, target: &str) -> Result<usize> {
              such as 48h..24h 24h.., or mark a change with `sloprobe mark`"
         );
     }
-    let known: Vec<String> = releases
+    let known: Vec<String> = known
+        .releases
         .iter()
         .map(|release| format!("#{} {}", release.id.0, words::name(&release.to_string())))
         .collect();
     bail!("{target} has no release {name:?}; it has {}", known.join(", "))
-}
-
-/// By its number, its version, its mark, its fingerprint or its whole name.
-pub(in crate::cli) fn is_called(release: &Release, name: &str) -> bool {
-    let makeup = &release.makeup;
-    let number = format!("#{}", release.id.0);
-    let names = [
-        Some(number.as_str()),
-        makeup.version.as_deref(),
-        makeup.mark.as_deref(),
-        makeup.fingerprint.as_deref(),
-    ];
-    names.into_iter().flatten().any(|own| own == name) || makeup.to_string() == name
 }
 
 impl Chosen {
