@@ -12,11 +12,11 @@
 //! 1. **Logarithms.** Durations are compared by ratio, so all is done with their logarithms. Failed probes have no
 //!    durations, and those measured while our own host was late are left out. Failures are compared on their own, as a
 //!    share.
-//! 2. **The day.** Where every two hours of the day were seen on two days or more, a level with 2 waves (with 5 days: 4)
-//!    of 24 h, 12 h … is fitted by least squares to the medians of ten minutes and taken off both sides (`day.rs`). Where
-//!    they were not, only the last hour before the change is the baseline, and a shift is counted only beyond an
-//!    allowance for what the hour of the day may do: 8 %, and 8 % more for each hour between the middles of both
-//!    stretches.
+//! 2. **The day.** Where every two hours of the day were seen on two days or more, a level with waves of 24 h, 12 h …
+//!    is fitted by least squares to the medians of ten minutes, and taken off both sides (`day.rs`): one or two waves, with
+//!    five days up to four, as many as Schwarz's criterion finds worth it. Where they were not, only the last hour before
+//!    the change is the baseline, and a shift is counted only beyond an allowance for what the hour of the day may do:
+//!    8 %, and 8 % more for each hour between the middles of both stretches.
 //! 3. **Lenses.** What is left is seen through bounded scores (`baseline.rs`): the *middle*, the deviation from the
 //!    median clamped at 1.5 standard deviations (Huber's location, nearly as efficient as the mean for what is nearly
 //!    log-normal, and deaf to outliers), and for the quantiles 0.5, 0.9 and 0.99 whether a value lies beyond that

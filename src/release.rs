@@ -92,11 +92,7 @@ impl Releases {
         // A server may repeat what it was sent, and this goes into a file.
         let name = report.fingerprint.as_ref().map(|name| report.target.redact(name));
         let seen = Features::named(name.as_deref());
-        // A probe that was under way when a release began says who answered before.
-        let is_late = place.state().tracker.current().next_back().is_some_and(|it| report.wall < it.began);
-        if !is_late {
-            self.change(place, None, |tracker, now, begin| tracker.see(Kind::Probe, seen, now, begin));
-        }
+        self.change(place, None, |tracker, now, begin| tracker.see(Kind::Probe, seen, now, begin));
         let state = place.state();
         let newest = state.tracker.current().next_back();
         (newest.map_or(ReleaseId(0), |newest| newest.id), state.tracker.is_mixed(report.wall))

@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use common::prometheus::Prometheus;
 use common::service::{BOUND, REMEDY};
 use common::{Daemon, config, engine, eventually, healthy, sloprobe};
-use sloprobe::catalogue::{self, Family, Kind};
+use sloprobe::catalogue::{self, Family, Kind, Scope};
 use sloprobe::config::{Outside, Plan, parse};
 use tempfile::TempDir;
 
@@ -71,9 +71,13 @@ async fn a_real_prometheus_stores_every_family_and_answers_questions() {
     for family in present {
         expect_family(&prometheus, family, &plan).await;
     }
-    // The targets speak plain http and stay what they are.
+    // What the targets run is soon known. They speak plain http, and stay what they are.
     for family in absent {
-        prometheus.expect(&format!("absent({})", family.name), 1.0, 1.0).await;
+        let is_known = family.scope == Scope::Released;
+        let query =
+            if is_known { format!("count({})", family.name) } else { format!("absent({})", family.name) };
+        let wanted = if is_known { 2.0 } else { 1.0 };
+        prometheus.expect(&query, wanted, wanted).await;
     }
     prometheus.expect("sum(sloprobe_up)", 2.0, 2.0).await;
     prometheus.expect("min(sloprobe_probes_total)", 4.0, f64::MAX).await;

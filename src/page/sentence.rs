@@ -27,7 +27,7 @@ pub fn verdict(place: &Place) -> Verdict {
 /// How sure the verdicts are, and what they call a change.
 pub fn certainty(comparison: &Comparison) -> String {
     format!(
-        "With a probability of at least {} none of these verdicts is wrong, however often one looks. \
+        "The verdicts are made so that with a probability of {} none of them is wrong, however often one looks. \
          A duration that changed by no more than ±{} (p90: ±{}, p99: ±{}) counts as the same, and so does a share \
          within a point.",
         words::percent(comparison.confidence),

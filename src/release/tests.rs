@@ -152,18 +152,3 @@ fn a_key_that_a_server_repeats_is_kept_nowhere() {
     let kept = ledger.releases("t")[0].makeup.fingerprint.clone().unwrap();
     assert!(kept.starts_with("fp-") && !kept.contains("very-secret"), "{kept}");
 }
-
-#[test]
-fn a_probe_that_was_under_way_when_a_release_began_is_no_sighting() {
-    let target = fixture::target("t", &["w"]);
-    let releases = releases(&target, &Arc::default());
-    let late = report(&target, Some("a"));
-    releases.reported(&late);
-    releases.reported(&report(&target, Some("b")));
-    let told = log_of(|| {
-        releases.reported(&late);
-    });
-    assert_eq!(told, "", "nobody answers in turn");
-    let (_, since) = releases.alone_since("t").unwrap();
-    assert!(since <= clock::wall_now() && since >= late.wall, "{since:?}");
-}
