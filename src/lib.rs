@@ -45,9 +45,14 @@
 //! 7. [`domain::Sample::derive`] turns instants into durations, or there is a [`domain::Fault`]; both are in the
 //!    [`domain::Report`].
 //! 8. [`workload::Posed`] judges the answer, and [`workload::Learner`] takes how many tokens the server counted.
-//! 9. [`record::Recorder::record`]: counters, histograms, what each [`domain::Slo`] makes of it, recent samples, a log
-//!    line when something changed.
-//! 10. Prometheus scrapes, and judges by the rules that [`rules`] wrote. `sloprobe once` is steps 5 to 8 and a table.
+//! 9. [`release::Releases::reported`] says which release of the target it belongs to, and [`history::History::keep`] takes it
+//!    in, to be written by a thread of its own.
+//! 10. [`record::Recorder::record`]: counters, histograms, what each [`domain::Slo`] makes of it, recent samples, a log
+//!     line when something changed.
+//! 11. Prometheus scrapes, and judges by the rules that [`rules`] wrote. `sloprobe once` is steps 5 to 8 and a table.
+//!
+//! After a change of a release the daemon reads the history every minute and lets [`compare`] judge; `sloprobe compare` and
+//! `sloprobe report` read the same file.
 
 pub mod catalogue;
 pub mod cli;

@@ -22,6 +22,9 @@ pub(super) const EVERY: Duration = Duration::from_secs(60);
 const YOUNG: Duration = Duration::from_secs(6 * 3600);
 const SELDOM: Duration = Duration::from_secs(600);
 
+/// Moments that are nearer to each other than this are the same.
+const SAME_TIME: Duration = Duration::from_secs(1);
+
 /// After so long the comparison is over: what it found stays until the next change.
 const LONGEST: Duration = Duration::from_secs(14 * 24 * 3600);
 
@@ -94,23 +97,34 @@ impl Verdicts {
         let (Some((after, since)), Some(before)) =
             (self.releases.alone_since(&target.name), self.releases.previous(&target.name))
         else {
+            // What was compared was rolled back, and nothing came before what runs again.
+            if self.cases.remove(&target.name).is_some() {
+                self.forget(target);
+            }
             return Ok(());
         };
         let now = clock::wall_now();
         let case = match self.cases.remove(&target.name) {
             Some(case) if case.is_about(before.id, after.id, since) => case,
             old => {
-                // A rollout that goes on is one case; another release is another.
-                if old.is_none_or(|old| old.after.id != after.id) {
-                    self.recorder.uncompared(&target.name);
-                    self.found.lock().remove(&target.name);
+                // A rollout that goes on is one story, of which the verdict has been told; another release is another.
+                let told = old.filter(|old| old.after.id == after.id).map(|old| old.verdict);
+                if told.is_none() {
+                    self.forget(target);
                 }
-                Case::new(self.history.clone(), before, after, since).await?
+                let new = Case::new(self.history.clone(), before, after, since).await?;
+                Case { verdict: told.unwrap_or(new.verdict), ..new }
             }
         };
         let case = if case.is_due(now) { self.judge(case, now).await? } else { case };
         self.cases.insert(Arc::clone(&target.name), case);
         Ok(())
+    }
+
+    /// Nothing is known of what it runs.
+    fn forget(&self, target: &Target) {
+        self.recorder.uncompared(&target.name);
+        self.found.lock().remove(&target.name);
     }
 
     async fn judge(&self, mut case: Case, now: SystemTime) -> Result<Case, history::Error> {
@@ -154,8 +168,11 @@ impl Case {
         .await
     }
 
+    /// While a rollout goes on its time is reckoned anew at each look, from two clocks that differ by a hair.
     fn is_about(&self, before: ReleaseId, after: ReleaseId, since: SystemTime) -> bool {
-        self.before.id == before && self.after.id == after && self.since == since
+        let later = since.duration_since(self.since).unwrap_or_default();
+        let earlier = self.since.duration_since(since).unwrap_or_default();
+        self.before.id == before && self.after.id == after && later.max(earlier) < SAME_TIME
     }
 
     fn is_due(&self, now: SystemTime) -> bool {
@@ -204,5 +221,69 @@ fn tell(comparison: &Comparison, verdict: Verdict) {
         tracing::warn!(target, was, now, "the release was compared: {found}");
     } else {
         tracing::info!(target, was, now, "the release was compared: {found}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::advance;
+
+    use super::*;
+    use crate::compare::{Amount, Change, Metric, Place, Summary};
+    use crate::domain::{Engine, Identity, fixture};
+    use crate::history::Settings as Keeping;
+    use crate::release::Patience;
+
+    const AWAY: Duration = Duration::from_secs(600);
+
+    fn runs(version: &str) -> Identity {
+        Identity { version: Some(version.to_owned()), ..Identity::of(Engine::Vllm) }
+    }
+
+    /// One that got worse, made up.
+    fn worse(case: &Case) -> Comparison {
+        let nothing = Summary { samples: 0, amount: Amount::Nothing };
+        let (metric, verdict) = (Metric::Ttft, Verdict::Regressed);
+        let change =
+            Change { metric, before: nothing, after: nothing, shifts: Vec::new(), verdict, need: None };
+        Comparison { places: vec![Place { workload: "w".into(), changes: vec![change] }], ..case.compare() }
+    }
+
+    fn shown(recorder: &Recorder) -> bool {
+        recorder.registry().gather().iter().any(|family| family.name() == "sloprobe_release_verdict")
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_rollout_is_one_case_and_a_rollback_leaves_nothing_shown() {
+        let target = fixture::target("t", &["w"]);
+        let targets = std::slice::from_ref(&target);
+        let recorder = Arc::new(Recorder::new(targets, &[]).unwrap());
+        let history = History::open(&Keeping::default()).unwrap();
+        let patience = Patience { away: AWAY, ..Patience::default() };
+        let ledger = Box::new(history.clone());
+        let releases = Arc::new(Releases::new(targets, ledger, Arc::clone(&recorder), patience));
+        let mut verdicts =
+            Verdicts::new(Arc::clone(&releases), history, Arc::clone(&recorder), Found::default());
+
+        releases.identified(&target, &runs("0.32.0"));
+        verdicts.look(&target).await.unwrap();
+        assert!(verdicts.cases.is_empty(), "nothing came before");
+        releases.identified(&target, &runs("0.33.0"));
+        verdicts.look(&target).await.unwrap();
+        let learned = Arc::clone(&verdicts.cases["t"].learned);
+        for _ in 0..3 {
+            verdicts.look(&target).await.unwrap();
+            assert!(Arc::ptr_eq(&learned, &verdicts.cases["t"].learned), "nothing is learned twice");
+        }
+        recorder.compared(&worse(&verdicts.cases["t"]));
+        assert!(shown(&recorder));
+
+        for _ in 0..4 {
+            advance(AWAY).await;
+            releases.identified(&target, &runs("0.32.0"));
+        }
+        assert_eq!(releases.current("t").len(), 1, "it is rolled back");
+        verdicts.look(&target).await.unwrap();
+        assert!(verdicts.cases.is_empty() && !shown(&recorder), "what is gone cannot be worse");
     }
 }
