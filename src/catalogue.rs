@@ -43,6 +43,8 @@ pub enum Scope {
     Rag,
     /// `target`, `workload`, `slo`: each objective and what it covers.
     Slo,
+    /// The same and `metric`, of objectives that bound a duration.
+    Bounded,
     /// `target`
     Target,
     /// The same, of targets over https. A series comes with the first handshake: no value before it would be
@@ -240,6 +242,12 @@ pub const SLO_BUDGET: Family = family(
 );
 pub const SLO_WINDOW: Family =
     family("sloprobe_slo_window_seconds", Gauge, Scope::Slo, "The time that the error budget is for.");
+pub const SLO_THRESHOLD: Family = family(
+    "sloprobe_slo_threshold_seconds",
+    Gauge,
+    Scope::Bounded,
+    "The most that the metric of a good probe may be, of objectives about a duration: for drawing it beside what was measured.",
+);
 pub const TARGET_INFO: Family = labelled(
     family(
         "sloprobe_target_info",
@@ -291,7 +299,7 @@ pub const BUILD_INFO: Family = labelled(
 );
 
 /// In the order of the documentation.
-pub const ALL: [&Family; 47] = [
+pub const ALL: [&Family; 48] = [
     &PROBES,
     &FAILURES,
     &ANSWERS,
@@ -319,6 +327,7 @@ pub const ALL: [&Family; 47] = [
     &SLO_BAD_EVENTS,
     &SLO_BUDGET,
     &SLO_WINDOW,
+    &SLO_THRESHOLD,
     &TARGET_INFO,
     &RELEASE_TIME,
     &CERTIFICATE_EXPIRY,
@@ -347,6 +356,7 @@ impl Family {
         let scope: &[&str] = match self.scope {
             Scope::Workload | Scope::Rag => &["target", "workload"],
             Scope::Slo => &["target", "workload", "slo"],
+            Scope::Bounded => &["target", "workload", "slo", "metric"],
             Scope::Target | Scope::Secure | Scope::Released | Scope::Changed => &["target"],
             Scope::Compared(_) => &["target", "workload", "metric"],
             Scope::Daemon => &[],
@@ -361,10 +371,8 @@ impl Family {
             Scope::Workload => workloads(),
             Scope::Compared(metrics) => workloads() * metrics.len(),
             Scope::Rag => targets.iter().map(|target| has_facts(target.as_ref())).sum(),
-            Scope::Slo => {
-                let pairs = slos.iter().flat_map(|slo| targets.iter().map(move |target| (slo, target)));
-                pairs.map(|(slo, target)| covered(slo.as_ref(), target.as_ref())).sum()
-            }
+            Scope::Slo => covered(targets, slos, |_| true),
+            Scope::Bounded => covered(targets, slos, |slo| slo.goal.bound().is_some()),
             Scope::Target | Scope::Released | Scope::Changed => targets.len(),
             Scope::Secure => targets.iter().filter(|target| target.as_ref().is_secure()).count(),
             Scope::Daemon => 1,
@@ -406,9 +414,13 @@ const MEASURES: [(&Family, Measure); 6] = [
     (&LATENCY, Measure::Latency),
 ];
 
-/// How many workloads of a target an objective covers.
-fn covered(slo: &Slo, target: &Target) -> usize {
-    target.mix.iter().filter(|share| slo.covers(target, &share.workload)).count()
+/// How many workloads of all targets these objectives cover.
+fn covered(targets: &[impl AsRef<Target>], slos: &[impl AsRef<Slo>], wanted: fn(&Slo) -> bool) -> usize {
+    let covers = |slo: &Slo, target: &Target| {
+        target.mix.iter().filter(|share| slo.covers(target, &share.workload)).count()
+    };
+    let slos = slos.iter().map(AsRef::as_ref).filter(|slo| wanted(slo));
+    slos.map(|slo| targets.iter().map(|target| covers(slo, target.as_ref())).sum::<usize>()).sum()
 }
 
 /// How many workloads of a target plant facts.

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use super::{ALL, Family, Label, Scope};
+use crate::domain::Measure;
 
 pub fn markdown() -> String {
     let mut table = String::from("| metric | type | labels | meaning |\n|---|---|---|---|\n");
@@ -24,6 +25,7 @@ fn labels(family: &Family) -> String {
     let own = family.label.and_then(|label| Some((label.name()?, label.values())));
     let metric = match family.scope {
         Scope::Compared(metrics) => Some(("metric", metrics.iter().map(|metric| metric.label()).collect())),
+        Scope::Bounded => Some(("metric", Measure::ALL.iter().map(|measure| measure.name()).collect())),
         _ => None,
     };
     let closed: Vec<(&str, Vec<&str>)> = own.into_iter().chain(metric).collect();

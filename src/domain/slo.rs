@@ -112,6 +112,9 @@ impl Goal {
 }
 
 impl Measure {
+    pub const ALL: [Self; 6] =
+        [Self::Ttft, Self::AnswerTtft, Self::Tpot, Self::ItlP99, Self::Stall, Self::Latency];
+
     pub fn name(self) -> &'static str {
         match self {
             Self::Ttft => "ttft",

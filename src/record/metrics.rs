@@ -303,7 +303,10 @@ impl Places {
             Scope::Rag => self.rag.clone(),
             Scope::Slo => self.slos.clone(),
             Scope::Target => self.targets.clone(),
-            Scope::Secure | Scope::Released | Scope::Compared(_) | Scope::Changed => Vec::new(),
+            // The last with the objectives, which know their metric.
+            Scope::Secure | Scope::Released | Scope::Compared(_) | Scope::Changed | Scope::Bounded => {
+                Vec::new()
+            }
             Scope::Daemon => vec![Vec::new()],
         };
         let Some(label) = family.label else { return scope };

@@ -25,10 +25,16 @@ impl Objectives {
     ) -> Result<Self, Error> {
         let budget: GaugeVec = gauge(registry, &cat::SLO_BUDGET, places)?;
         let window: GaugeVec = gauge(registry, &cat::SLO_WINDOW, places)?;
+        let threshold: GaugeVec = gauge(registry, &cat::SLO_THRESHOLD, places)?;
         for (target, workload, slo) in self::places(targets, slos) {
             let place = [&*target.name, &*workload.name, &*slo.name];
             budget.with_label_values(&place).set(slo.objective.budget());
             window.with_label_values(&place).set(slo.window.as_secs_f64());
+            if let Some(bound) = slo.goal.bound() {
+                let [target, workload, name] = place;
+                let series = threshold.with_label_values(&[target, workload, name, slo.goal.name()]);
+                series.set(bound.as_secs_f64());
+            }
         }
         Ok(Self {
             slos: slos.to_vec(),
