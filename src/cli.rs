@@ -3,6 +3,7 @@
 mod check;
 mod compare;
 mod context;
+mod dashboards;
 mod demo;
 mod endpoint;
 mod mark;
@@ -65,6 +66,7 @@ Examples:
   sloprobe compare -c sloprobe.toml   what the last upgrade did to each workload
   sloprobe report -c sloprobe.toml    what was measured, as benchmark tools tell it
   sloprobe rules -c sloprobe.toml     alert rules for Prometheus, from the objectives in the file
+  sloprobe dashboards                 the dashboards for Grafana
 
 Exit codes: 0 fine, 1 a probe failed, nothing was found or the daemon gave up, 2 a mistake in the command line or the configuration.";
 
@@ -76,6 +78,7 @@ enum Command {
     Compare(compare::CompareArgs),
     Report(report::ReportArgs),
     Rules(rules::RulesArgs),
+    Dashboards(dashboards::DashboardsArgs),
     Mark(mark::MarkArgs),
     Prompt(prompt::PromptArgs),
     Simulate(simulate::SimulateArgs),
@@ -123,6 +126,7 @@ pub async fn run(cli: Cli) -> ExitCode {
         Command::Compare(args) => compare::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Rules(args) => Ok(rules::run(args)),
+        Command::Dashboards(args) => dashboards::run(&args),
         Command::Mark(args) => mark::run(&args).await,
         Command::Prompt(args) => Ok(prompt::run(&args)),
         Command::Simulate(args) => simulate::run(args).await,

@@ -8,7 +8,7 @@
 //!
 //! | room | purpose |
 //! |---|---|
-//! | [`cli`] | the commands, a file each: run, once, check, compare, report, rules, mark, prompt, simulate, demo |
+//! | [`cli`] | the commands, a file each: run, once, check, compare, report, rules, dashboards, mark, prompt, simulate, demo |
 //! | [`daemon`] | the composition root: builds everything from a plan, keeps it running, ends it in order |
 //! | [`serve`] | the routes: `/`, `/metrics`, `/-/healthy`, `/-/ready`, `/api/v1/marks` |
 //! | [`schedule`] | one task per target: wait until a probe is due, spawn it; another asks now and then what the target runs |
@@ -19,6 +19,7 @@
 //! | [`catalogue`] | every metric, declared once |
 //! | [`expose`] | the metrics as text |
 //! | [`forecast`] | how soon those rules will alert, and how often for nothing: simulated |
+//! | [`dashboards`] | Grafana dashboards, written from the catalogue |
 //! | [`rules`] | alert rules, written from the objectives and the catalogue |
 //! | [`compare`] | two releases held against each other: what changed, and how sure that is |
 //! | [`page`] | such a comparison as one page that needs nothing else: tables and pictures |
@@ -59,6 +60,7 @@ pub mod cli;
 pub mod compare;
 pub mod config;
 pub mod daemon;
+pub mod dashboards;
 pub mod domain;
 pub mod expose;
 pub mod forecast;

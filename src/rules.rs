@@ -22,7 +22,9 @@ use std::time::Duration;
 
 use crate::domain::{Slo, Target};
 pub use openslo::openslo;
+pub use regression::LEVEL as TTFT_LEVEL;
 use rule::{Alert, Group, Rule, Span};
+pub use slo::{BUDGET, LEFT as BUDGET_LEFT};
 pub use yaml::{Resource, kubernetes, prometheus};
 
 /// What the rules are about.

@@ -118,6 +118,27 @@ async fn the_shipped_rules_are_those_of_the_example() {
 }
 
 #[tokio::test]
+async fn the_shipped_dashboards_are_those_of_the_catalogue() {
+    let written = tempfile::tempdir().expect("a folder for a test");
+    let ended = run(sloprobe(&["dashboards", "--out"]).arg(written.path())).await;
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
+    let names = |folder: &std::path::Path| -> BTreeSet<String> {
+        let files =
+            fs::read_dir(folder).expect("there are dashboards").map(|entry| entry.unwrap().file_name());
+        files.map(|name| name.into_string().unwrap()).filter(|name| name.ends_with(".json")).collect()
+    };
+    let found = names(written.path());
+    assert_eq!(found.len(), 4);
+    for name in &found {
+        let text = fs::read_to_string(written.path().join(name)).expect("it was written");
+        hold(&format!("../../grafana/{name}"), &text);
+        let only = name.trim_start_matches("sloprobe-").trim_end_matches(".json");
+        assert_eq!(run(&mut sloprobe(&["dashboards", only])).await.stdout, text);
+    }
+    assert_eq!(names(&root().join("grafana")), found, "grafana/ holds a dashboard that is no longer written");
+}
+
+#[tokio::test]
 async fn check_shows_what_would_be_sent_and_no_secret() {
     let ended = run(sloprobe(&["check", "--offline", "-c", "sloprobe.toml"])
         .current_dir(folder())

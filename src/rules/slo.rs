@@ -10,8 +10,10 @@ use super::{Options, RUNNING, Watched, alert, any_of, hours, minutes, quoted, re
 use crate::catalogue as cat;
 use crate::domain::{Goal, Slo};
 
-const BUDGET: &str = "target_workload_slo:sloprobe_slo_error_budget_ratio:max";
-const LEFT: &str = "target_workload_slo:sloprobe_slo_error_budget_left:ratio";
+/// What each objective allows.
+pub const BUDGET: &str = "target_workload_slo:sloprobe_slo_error_budget_ratio:max";
+/// What is left of each error budget.
+pub const LEFT: &str = "target_workload_slo:sloprobe_slo_error_budget_left:ratio";
 
 /// Windows up to this one are looked at every 30 seconds, longer ones less often.
 const QUICKLY: Duration = hours(1);
