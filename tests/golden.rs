@@ -7,7 +7,7 @@ mod common;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use common::{root, run, sloprobe};
 use sloprobe::catalogue::{self, Scope};
@@ -122,10 +122,10 @@ async fn the_shipped_dashboards_are_those_of_the_catalogue() {
     let written = tempfile::tempdir().expect("a folder for a test");
     let ended = run(sloprobe(&["dashboards", "--out"]).arg(written.path())).await;
     assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
-    let names = |folder: &std::path::Path| -> BTreeSet<String> {
-        let files =
-            fs::read_dir(folder).expect("there are dashboards").map(|entry| entry.unwrap().file_name());
-        files.map(|name| name.into_string().unwrap()).filter(|name| name.ends_with(".json")).collect()
+    let names = |folder: &Path| -> BTreeSet<String> {
+        let files = fs::read_dir(folder).expect("there are dashboards").map(|entry| entry.unwrap().path());
+        let boards = files.filter(|path| path.extension().is_some_and(|extension| extension == "json"));
+        boards.map(|path| path.file_name().unwrap().to_string_lossy().into_owned()).collect()
     };
     let found = names(written.path());
     assert_eq!(found.len(), 4);
@@ -152,7 +152,7 @@ async fn check_shows_what_would_be_sent_and_no_secret() {
 fn plan() -> Plan {
     let text = fs::read_to_string(folder().join("sloprobe.toml")).expect("the configuration exists");
     let env = |_: &str| Some(KEY.to_owned());
-    let file = |_: &std::path::Path| Err(std::io::ErrorKind::NotFound.into());
+    let file = |_: &Path| Err(std::io::ErrorKind::NotFound.into());
     config::parse(
         "sloprobe.toml",
         &text,
