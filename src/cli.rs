@@ -6,10 +6,12 @@ mod context;
 mod dashboards;
 mod demo;
 mod endpoint;
+mod health;
 mod mark;
 mod moment;
 mod once;
 mod output;
+mod peer;
 mod prompt;
 mod report;
 mod rules;
@@ -80,6 +82,7 @@ enum Command {
     Rules(rules::RulesArgs),
     Dashboards(dashboards::DashboardsArgs),
     Mark(mark::MarkArgs),
+    Health(health::HealthArgs),
     Prompt(prompt::PromptArgs),
     Simulate(simulate::SimulateArgs),
     Demo(demo::DemoArgs),
@@ -128,6 +131,7 @@ pub async fn run(cli: Cli) -> ExitCode {
         Command::Rules(args) => Ok(rules::run(args)),
         Command::Dashboards(args) => dashboards::run(&args),
         Command::Mark(args) => mark::run(&args).await,
+        Command::Health(args) => Ok(health::run(&args).await),
         Command::Prompt(args) => Ok(prompt::run(&args)),
         Command::Simulate(args) => simulate::run(args).await,
         Command::Demo(args) => demo::run(args).await,

@@ -139,6 +139,13 @@ async fn the_shipped_dashboards_are_those_of_the_catalogue() {
 }
 
 #[tokio::test]
+async fn the_rules_of_the_containers_are_those_of_their_configuration() {
+    let ended = run(sloprobe(&["rules", "-c", "deploy/compose/sloprobe.toml"]).current_dir(root())).await;
+    assert_eq!((ended.code, ended.stderr.as_str()), (Some(0), ""));
+    hold("../../deploy/compose/sloprobe.rules.yml", &ended.stdout);
+}
+
+#[tokio::test]
 async fn check_shows_what_would_be_sent_and_no_secret() {
     let ended = run(sloprobe(&["check", "--offline", "-c", "sloprobe.toml"])
         .current_dir(folder())

@@ -1,6 +1,5 @@
 //! `sloprobe mark`: tell the running daemon that something about a target is new.
 
-use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -8,19 +7,14 @@ use std::time::Duration;
 use anyhow::Result;
 use clap::Args;
 use serde_json::{Value, json};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
-use tokio::time::timeout;
 use url::Url;
 
+use super::peer::{self, Answer};
 use super::{ConfigArgs, FAILED, MISUSED, output};
 use crate::config;
 
 /// The daemon answers at once, or is in trouble.
 const PATIENCE: Duration = Duration::from_secs(5);
-
-/// No answer to a mark is longer.
-const MAX_ANSWER_BYTES: u64 = 64 << 10;
 
 /// Tell the running daemon that something about a target is new, though no server shows it
 #[derive(Debug, Args)]
@@ -42,7 +36,7 @@ pub(super) struct MarkArgs {
     target: String,
 
     /// Where the daemon listens, instead of the configuration's daemon.listen
-    #[arg(long, value_name = "URL", value_parser = address)]
+    #[arg(long, value_name = "URL", value_parser = peer::address)]
     url: Option<Url>,
 
     /// What is new, in one line of at most 200 characters
@@ -61,12 +55,9 @@ pub(super) async fn run(args: &MarkArgs) -> Result<ExitCode> {
             }
         },
     };
-    let place =
-        format!("{}:{}", url.host_str().unwrap_or_default(), url.port_or_known_default().unwrap_or(80));
+    let place = peer::place(&url);
     let body = json!({ "target": args.target, "text": args.text }).to_string();
-    let answer = timeout(PATIENCE, post(&place, &url, &body)).await.unwrap_or_else(|_| {
-        Err(io::Error::new(io::ErrorKind::TimedOut, format!("no answer within {PATIENCE:?}")))
-    });
+    let answer = peer::post(&url, "/api/v1/marks", &body, PATIENCE).await;
     let answer = match answer {
         Ok(answer) => answer,
         Err(error) => {
@@ -76,13 +67,14 @@ pub(super) async fn run(args: &MarkArgs) -> Result<ExitCode> {
             return Ok(ExitCode::from(FAILED));
         }
     };
-    Ok(show(&args.target, &place, &answer))
+    Ok(show(&args.target, &place, answer))
 }
 
 /// Says what the daemon answered.
-fn show(target: &str, place: &str, answer: &str) -> ExitCode {
-    let (status, body) = read(answer).unwrap_or((0, Value::Null));
-    match (status, &body["release"], body["began"].as_str(), body["error"].as_str()) {
+fn show(target: &str, place: &str, answer: Option<Answer>) -> ExitCode {
+    let answer = answer.unwrap_or(Answer { status: 0, body: String::new() });
+    let body: Value = serde_json::from_str(&answer.body).unwrap_or_default();
+    match (answer.status, &body["release"], body["began"].as_str(), body["error"].as_str()) {
         (201, Value::Number(release), Some(began), _) => {
             output::print(&format!("{target} runs release {release} since {began}\n"));
             ExitCode::SUCCESS
@@ -98,26 +90,6 @@ fn show(target: &str, place: &str, answer: &str) -> ExitCode {
     }
 }
 
-/// The whole answer as it came. HTTP/1.0, so that it comes in one piece and ends with the connection.
-async fn post(place: &str, url: &Url, body: &str) -> io::Result<String> {
-    let path = url.path().trim_end_matches('/');
-    let request = format!(
-        "POST {path}/api/v1/marks HTTP/1.0\r\nhost: {place}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
-        body.len()
-    );
-    let mut stream = TcpStream::connect(place).await?;
-    stream.write_all(request.as_bytes()).await?;
-    let mut answer = Vec::new();
-    stream.take(MAX_ANSWER_BYTES).read_to_end(&mut answer).await?;
-    Ok(String::from_utf8_lossy(&answer).into_owned())
-}
-
-fn read(answer: &str) -> Option<(u16, Value)> {
-    let (head, body) = answer.split_once("\r\n\r\n")?;
-    let status = head.strip_prefix("HTTP/")?.split(' ').nth(1)?.parse().ok()?;
-    Some((status, serde_json::from_str(body).ok()?))
-}
-
 /// Where a daemon that listens there is reached from this machine.
 fn reachable(listen: SocketAddr) -> SocketAddr {
     let ip = match listen.ip() {
@@ -126,11 +98,6 @@ fn reachable(listen: SocketAddr) -> SocketAddr {
         ip => ip,
     };
     SocketAddr::new(ip, listen.port())
-}
-
-fn address(text: &str) -> Result<Url, String> {
-    let url = Url::parse(text).ok().filter(|url| url.scheme() == "http" && url.host().is_some());
-    url.ok_or_else(|| "write http:// and where the daemon listens, such as http://127.0.0.1:9788".into())
 }
 
 #[cfg(test)]
@@ -144,11 +111,5 @@ mod tests {
         {
             assert_eq!(reachable(listen.parse().unwrap()).to_string(), reached);
         }
-    }
-
-    #[test]
-    fn only_plain_http_is_spoken() {
-        assert!(address("http://[::1]:9788").is_ok() && address("http://probe/below").is_ok());
-        assert!(address("https://probe").is_err() && address("probe:9788").is_err() && address("").is_err());
     }
 }

@@ -3,11 +3,12 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::extract::State;
-use axum::routing::post;
+use axum::http::Uri;
 use axum::{Json, Router};
 use serde_json::Value;
 use tokio::net::TcpListener;
 
+use super::get;
 use super::service::Service;
 
 #[derive(Debug)]
@@ -23,10 +24,14 @@ impl Alertmanager {
              receivers:\n  - name: webhook\n    webhook_configs:\n      - url: '{}'\n        send_resolved: true\n",
             webhook.url
         );
-        let files = [("alertmanager.yml", settings.as_str())];
+        Self::start(&[("alertmanager.yml", settings.as_str())]).await
+    }
+
+    /// Starts one with these files, of which `alertmanager.yml` is its configuration.
+    pub async fn start(files: &[(&str, &str)]) -> Self {
         // Without an address for its peers it looks for none.
         let args = ["--config.file=alertmanager.yml", "--storage.path=data", "--cluster.listen-address="];
-        Self { service: Service::start("prometheus-alertmanager", &files, &args).await }
+        Self { service: Service::start("prometheus-alertmanager", files, &args).await }
     }
 
     /// The part of Prometheus' configuration by which it sends its alerts here.
@@ -35,17 +40,31 @@ impl Alertmanager {
         format!("alerting:\n  alertmanagers:\n    - static_configs:\n        - targets: ['{address}']\n")
     }
 
+    /// Where it listens, such as "127.0.0.1:40123".
+    pub fn address(&self) -> &str {
+        &self.service.address
+    }
+
+    /// Every alert that it holds: `labels`, `annotations` and, as `status`, whether another inhibits it.
+    pub async fn alerts(&self) -> Result<Vec<Value>, String> {
+        let body = get(&self.service.address, "/api/v2/alerts").await?;
+        serde_json::from_str(&body).map_err(|error| format!("{error}: {body}"))
+    }
+
     /// What it has logged: warnings and errors.
     pub fn log(&self) -> String {
         self.service.log()
     }
 }
 
-type Inbox = Arc<Mutex<Vec<Value>>>;
+/// Each with the path that it was sent to.
+type Inbox = Arc<Mutex<Vec<(String, Value)>>>;
 
-/// A server that keeps what it is told; it ends with the runtime of the test.
+/// A server that keeps what it is told, on whatever path; it ends with the runtime of the test.
 #[derive(Debug)]
 pub struct Webhook {
+    /// Such as "127.0.0.1:40123".
+    pub address: String,
     url: String,
     inbox: Inbox,
 }
@@ -53,20 +72,26 @@ pub struct Webhook {
 impl Webhook {
     pub async fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port is free");
-        let url = format!("http://{}/alerts", listener.local_addr().expect("it has an address"));
+        let address = listener.local_addr().expect("it has an address").to_string();
         let inbox = Inbox::default();
-        let router = Router::new().route("/alerts", post(keep)).with_state(Arc::clone(&inbox));
+        let router = Router::new().fallback(keep).with_state(Arc::clone(&inbox));
         tokio::spawn(async move { axum::serve(listener, router).await });
-        Self { url, inbox }
+        Self { url: format!("http://{address}/alerts"), address, inbox }
     }
 
     /// Every alert of every notification, in order: each has its `status`, `labels` and `annotations`.
     pub fn alerts(&self) -> Vec<Value> {
+        let sent = self.sent_to("/alerts");
+        sent.iter().filter_map(|notification| notification["alerts"].as_array()).flatten().cloned().collect()
+    }
+
+    /// What was sent to this path, in order.
+    pub fn sent_to(&self, path: &str) -> Vec<Value> {
         let inbox = self.inbox.lock().unwrap_or_else(PoisonError::into_inner);
-        inbox.iter().filter_map(|notification| notification["alerts"].as_array()).flatten().cloned().collect()
+        inbox.iter().filter(|(to, _)| to == path).map(|(_, sent)| sent.clone()).collect()
     }
 }
 
-async fn keep(State(inbox): State<Inbox>, Json(notification): Json<Value>) {
-    inbox.lock().unwrap_or_else(PoisonError::into_inner).push(notification);
+async fn keep(State(inbox): State<Inbox>, uri: Uri, Json(sent): Json<Value>) {
+    inbox.lock().unwrap_or_else(PoisonError::into_inner).push((uri.path().to_owned(), sent));
 }
