@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Runs every check of sloprobe, from any directory. On Debian it first installs what is missing:
-# Prometheus with promtool, Alertmanager, Chromium, a C compiler, and rustfmt and clippy where rustup rules.
+# Prometheus with promtool, Alertmanager with amtool, Compose, a reader of YAML, Chromium, a C compiler, and rustfmt and
+# clippy where rustup rules.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -73,7 +74,9 @@ has cargo || die "cargo is missing
 
 packages=()
 has prometheus && has promtool || packages+=(prometheus)
-has prometheus-alertmanager || packages+=(prometheus-alertmanager)
+has prometheus-alertmanager && has amtool || packages+=(prometheus-alertmanager)
+has docker-compose || packages+=(docker-compose)
+python3 -c "import yaml" &>/dev/null || packages+=(python3-yaml)
 has cc || packages+=(gcc libc6-dev)
 has chromium || packages+=(chromium)
 if ((${#packages[@]})); then run_step "install ${packages[*]}" install_packages "${packages[@]}"; fi

@@ -88,5 +88,6 @@ async fn one_that_never_answers_is_not_waited_for_for_long() {
     let start = Instant::now();
     assert_not_ready(&mute.local_addr().unwrap().to_string(), "no answer within 2s").await;
     // 2 s, and whatever a busy machine adds to the start of a process.
-    assert!(start.elapsed() < Duration::from_secs(10), "{:?}", start.elapsed());
+    let took = Instant::now() - start;
+    assert!(took < Duration::from_secs(10), "{took:?}");
 }

@@ -80,7 +80,7 @@ async fn an_outage_is_one_page_and_a_message_that_says_what_to_do() {
     assert_eq!(down["color"], "#d55e00");
     let text = down["text"].as_str().unwrap_or_default();
     let lines: Vec<_> = text.lines().collect();
-    let [summary, description, since, links, ..] = lines[..] else { panic!("{text}") };
+    let [summary, description, since, read_on, ..] = lines[..] else { panic!("{text}") };
     assert_eq!(summary, "*SloprobeTargetDown is true.*");
     assert_eq!(description, "At least 42% of probes & more <fail>.");
     assert!(
@@ -89,7 +89,7 @@ async fn an_outage_is_one_page_and_a_message_that_says_what_to_do() {
         "{since}"
     );
     let runbook = format!("<{RUNBOOKS}/SloprobeTargetDown.md|What to do>");
-    assert_eq!(links, format!("{runbook} · <http://prometheus.example/graph|In Prometheus>"));
+    assert_eq!(read_on, format!("{runbook} · <http://prometheus.example/graph|In Prometheus>"));
 
     let other = message(&webhook, &alertmanager, "FIRING 1: other").await;
     assert_eq!(other["title"], "FIRING 1: other (eu): SloprobeFastDegradation");
