@@ -8,6 +8,7 @@ use std::process::Command;
 
 use serde_json::Value;
 use tempfile::NamedTempFile;
+use tokio::sync::OnceCell;
 
 use crate::common::root;
 use crate::{deployed, replaced, said};
@@ -26,8 +27,13 @@ pub async fn parsed(yaml: &str) -> Value {
     serde_json::from_str(&json).expect("Python writes sound JSON")
 }
 
-/// The services as Compose reads them: anchors, variables and paths resolved.
-pub async fn services() -> BTreeMap<String, Value> {
+/// The services as Compose reads them: anchors, variables and paths resolved. It is asked once.
+pub async fn services() -> &'static BTreeMap<String, Value> {
+    static SERVICES: OnceCell<BTreeMap<String, Value>> = OnceCell::const_new();
+    SERVICES.get_or_init(read_services).await
+}
+
+async fn read_services() -> BTreeMap<String, Value> {
     let folder = root().join("deploy");
     let file = tempfile::Builder::new().suffix(".yaml").tempfile().expect("a file for the test");
     fs::write(file.path(), replaced(&deployed("compose.yaml"), &[(NAME, "")])).expect("it can be written");
@@ -70,7 +76,7 @@ async fn every_container_is_confined_watched_and_reached_from_this_machine_alone
     let names: Vec<_> = services.keys().map(String::as_str).collect();
     assert_eq!(names, ["alertmanager", "engine", "grafana", "prometheus", "sloprobe"]);
     let dockerfile = deployed("Dockerfile");
-    for (name, service) in &services {
+    for (name, service) in services {
         assert_eq!(service["read_only"], true, "{name}");
         assert_eq!(texts(&service["cap_drop"]), ["ALL"], "{name}");
         assert_eq!(texts(&service["security_opt"]), ["no-new-privileges:true"], "{name}");
@@ -92,7 +98,7 @@ async fn every_container_is_confined_watched_and_reached_from_this_machine_alone
 #[tokio::test]
 async fn what_is_mounted_is_there_and_read_only() {
     for (name, service) in services().await {
-        let mounts = mounts(&service);
+        let mounts = mounts(service);
         assert_eq!(mounts.is_empty(), name == "engine", "{name}");
         for (here, there, how) in mounts {
             assert!(here.exists(), "{name} mounts {}, which is not there", here.display());
@@ -121,17 +127,17 @@ async fn the_containers_find_each_other() {
     let own = "127.0.0.1:9090";
     assert!(addresses.contains(&own) && addresses.contains(&"sloprobe:9788"), "{addresses:?}");
     for address in addresses.into_iter().filter(|&address| address != own) {
-        assert_is_served(&services, address);
+        assert_is_served(services, address);
     }
     let source = parsed(&deployed("grafana/provisioning/datasources/prometheus.yml")).await;
     let source = &source["datasources"][0];
     assert_eq!((&source["uid"], &source["type"]), (&"prometheus".into(), &"prometheus".into()));
     assert_eq!(source["jsonData"]["timeInterval"], prometheus["global"]["scrape_interval"]);
     let url = source["url"].as_str().and_then(|url| url.strip_prefix("http://")).unwrap_or_default();
-    assert_is_served(&services, url);
+    assert_is_served(services, url);
     let target = deployed("compose/sloprobe.toml");
     let (_, url) = target.split_once("url = \"http://").expect("there is a target");
-    assert_is_served(&services, url.split('/').next().unwrap_or_default());
+    assert_is_served(services, url.split('/').next().unwrap_or_default());
 }
 
 #[tokio::test]

@@ -32,6 +32,8 @@ async fn check_alertmanager(folder: &Path) {
     let said =
         said(Command::new("amtool").args(["check-config", "alertmanager.yml"]).current_dir(folder)).await;
     assert!(said.contains("3 receivers") && said.contains("1 templates"), "{said}");
+    // A template that is not there is no error to Alertmanager before it has something to tell.
+    assert!(folder.join("sloprobe.tmpl").is_file(), "{} has no template", folder.display());
 }
 
 #[tokio::test]
