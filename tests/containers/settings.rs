@@ -1,7 +1,7 @@
 //! The files that Prometheus, Alertmanager and sloprobe are given: each passes the check of whoever reads it.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use tempfile::TempDir;
@@ -63,7 +63,7 @@ fn the_containers_have_the_routes_of_the_example() {
 async fn sloprobe_takes_its_file_without_any_key() {
     let mut command = sloprobe(&["check", "--offline", "-c", "deploy/compose/sloprobe.toml"]);
     let told = said(command.current_dir(root()).env_remove("CHAT_PROD_KEY")).await;
-    for objective in ["chat-ttft", "tpot", "answers", "rag-quality"] {
+    for objective in ["chat-ttft", "pace", "answers", "rag-quality"] {
         assert!(told.contains(objective), "{told}");
     }
 }
@@ -100,5 +100,40 @@ fn the_alerts_that_are_named_exist() {
     assert!(named.contains(&"SloprobeTargetDown"), "{named:?}");
     for alert in named {
         assert!(rules.contains(&format!("- alert: {alert}\n")), "no rule {alert}");
+    }
+}
+
+/// The files that a source file takes into the binary.
+fn included(source: &Path, found: &mut Vec<PathBuf>) {
+    if source.is_dir() {
+        for entry in fs::read_dir(source).expect("the folder can be listed") {
+            included(&entry.expect("the folder can be listed").path(), found);
+        }
+    } else if source.extension().is_some_and(|extension| extension == "rs") && !source.ends_with("tests.rs") {
+        let text = fs::read_to_string(source).expect("sources are UTF-8");
+        let folder = source.parent().expect("it lies in a folder");
+        let after = |call: &str| text.split(call).skip(1).map(str::to_owned).collect::<Vec<_>>();
+        for part in [after("include_str!(\""), after("include_bytes!(\"")].concat() {
+            let path = part.split('"').next().map(|path| folder.join(path).canonicalize());
+            found.extend(path.and_then(Result::ok));
+        }
+    }
+}
+
+/// What `.dockerignore` keeps out of the build cannot be built in.
+#[test]
+fn the_image_is_built_from_what_reaches_its_build() {
+    let mut files = Vec::new();
+    included(&root().join("src"), &mut files);
+    assert!(files.iter().any(|file| file.ends_with("demo.toml")), "{files:?}");
+    let ignored = fs::read_to_string(root().join(".dockerignore")).expect("there is one");
+    for folder in ignored.lines().filter(|line| !line.starts_with('#') && !line.contains('*')) {
+        let folder = root().join(folder);
+        let kept_out: Vec<_> = files.iter().filter(|file| file.starts_with(&folder)).collect();
+        assert!(
+            kept_out.is_empty(),
+            "{kept_out:?} never reaches the build: .dockerignore has {}",
+            folder.display()
+        );
     }
 }

@@ -107,7 +107,7 @@ impl Stack {
             let labels = &alert["labels"];
             labels["alertname"] == "SloprobeHostLate"
                 || labels["slo"] == "chat-ttft"
-                || labels["slo"] == "tpot"
+                || labels["slo"] == "pace"
         };
         alerts.retain(|alert| !is_about_speed(alert));
         Ok(alerts)
