@@ -20,9 +20,12 @@ async fn assert_ready(address: &str) {
     );
 }
 
-/// Whether it says so in one line, and why.
 async fn assert_not_ready(address: &str, why: &str) {
-    let said = health(address).await;
+    assert_says_why(address, &health(address).await, why);
+}
+
+/// Whether it says so in one line, and why.
+fn assert_says_why(address: &str, said: &Ended, why: &str) {
     assert_eq!((said.code, said.stdout.as_str()), (Some(1), ""));
     let begins = format!("sloprobe: {address} is not ready: ");
     assert!(said.stderr.starts_with(&begins) && said.stderr.contains(why), "{}", said.stderr);
@@ -53,12 +56,12 @@ async fn a_daemon_is_ready_until_it_is_asked_to_end() {
 
     // The probes that never end hold it back for 10 s, in which it still answers.
     daemon.process.signal("TERM");
-    eventually("the end of readiness", PATIENCE, async || {
+    let said = eventually("the end of readiness", PATIENCE, async || {
         let said = health(&daemon.address).await;
-        if said.code == Some(1) { Ok(()) } else { Err(said.stdout) }
+        if said.code == Some(0) { Err(said.stdout) } else { Ok(said) }
     })
     .await;
-    assert_not_ready(&daemon.address, "starting or ending (status 503)").await;
+    assert_says_why(&daemon.address, &said, "starting or ending (status 503)");
 }
 
 #[tokio::test]
