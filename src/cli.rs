@@ -2,11 +2,14 @@
 
 mod check;
 mod compare;
+mod completions;
+mod config;
 mod context;
 mod dashboards;
 mod demo;
 mod endpoint;
 mod health;
+mod man;
 mod mark;
 mod moment;
 mod once;
@@ -28,7 +31,7 @@ use std::process::ExitCode;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use tracing_subscriber::EnvFilter;
 
-use crate::config::{self, Plan};
+use crate::config::Plan;
 
 /// Exit code for a probe that failed, or a daemon that had to give up.
 const FAILED: u8 = 1;
@@ -62,6 +65,7 @@ pub struct Cli {
 const EXAMPLES: &str = "\
 Examples:
   sloprobe demo                       see it at work: no key, no GPU, no configuration
+  sloprobe config example             every key of the configuration, explained
   sloprobe check -c sloprobe.toml     what would be sent, how often, at what cost
   sloprobe once  -c sloprobe.toml     one probe of each workload, now, as a table
   sloprobe run   -c sloprobe.toml     the daemon; metrics at http://127.0.0.1:9788/metrics
@@ -86,6 +90,9 @@ enum Command {
     Prompt(prompt::PromptArgs),
     Simulate(simulate::SimulateArgs),
     Demo(demo::DemoArgs),
+    Config(config::ConfigCommand),
+    Completions(completions::CompletionsArgs),
+    Man(man::ManArgs),
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -105,7 +112,7 @@ struct ConfigArgs {
 impl ConfigArgs {
     /// The plan; otherwise every problem is printed and the exit code given.
     fn load(&self) -> Result<Plan, ExitCode> {
-        config::load(&self.config).map_err(|problems| {
+        crate::config::load(&self.config).map_err(|problems| {
             eprintln!("{problems}");
             ExitCode::from(MISUSED)
         })
@@ -135,6 +142,9 @@ pub async fn run(cli: Cli) -> ExitCode {
         Command::Prompt(args) => Ok(prompt::run(&args)),
         Command::Simulate(args) => simulate::run(args).await,
         Command::Demo(args) => demo::run(args).await,
+        Command::Config(args) => Ok(config::run(&args)),
+        Command::Completions(args) => Ok(completions::run(&args)),
+        Command::Man(args) => man::run(&args),
     };
     outcome.unwrap_or_else(|error| {
         eprintln!("sloprobe: {error:#}");
