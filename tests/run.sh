@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs every check of sloprobe, from any directory. On Debian it first installs what is missing:
-# Prometheus with promtool, Alertmanager with amtool, Compose, a reader of YAML, Chromium, a C compiler, and rustfmt and
-# clippy where rustup rules.
+# Prometheus with promtool, Alertmanager with amtool, Compose, a reader of YAML, Chromium, a C compiler, systemd's and
+# groff's checkers, zsh and fish, and rustfmt and clippy where rustup rules.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -79,6 +79,11 @@ has docker-compose || packages+=(docker-compose)
 python3 -c "import yaml" &>/dev/null || packages+=(python3-yaml)
 has cc || packages+=(gcc libc6-dev)
 has chromium || packages+=(chromium)
+# For the unit, the manual pages and the completions: systemd is not started, only asked.
+has systemd-analyze || packages+=(systemd)
+has groff || packages+=(groff-base)
+has zsh || packages+=(zsh)
+has fish || packages+=(fish)
 if ((${#packages[@]})); then run_step "install ${packages[*]}" install_packages "${packages[@]}"; fi
 
 components=()
