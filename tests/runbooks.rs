@@ -21,7 +21,7 @@ const REMEDY: &str =
 const HEADINGS: [&str; 3] = ["## Look first", "## What usually caused it", "## If it is a false alarm"];
 
 /// Labels that Prometheus adds, and those of `sloprobe_target_info` that no configuration sets.
-const SCRAPED: [&str; 3] = ["instance", "job", "pod"];
+const SCRAPED: [&str; 4] = ["instance", "job", "pod", "region"];
 const INFORMATION: [&str; 8] =
     ["api", "model", "served_model", "engine", "version", "fingerprint", "target", "revision"];
 
@@ -40,6 +40,24 @@ fn alerts(groups: &[Group]) -> impl Iterator<Item = &Alert> {
         Rule::Alert(alert) => Some(alert),
         Rule::Record { .. } => None,
     })
+}
+
+/// The rules that put places together, which are written by hand: alerts with their severities, and recorded series.
+#[derive(Debug)]
+struct Places {
+    alerts: Vec<(String, String)>,
+    records: Vec<String>,
+}
+
+fn places() -> Places {
+    let path = root().join("deploy/prometheus/places.rules.yml");
+    let text = fs::read_to_string(path).expect("there are rules about places");
+    let values = |key: &str| -> Vec<String> {
+        text.lines().filter_map(|line| line.trim_start().strip_prefix(key)).map(str::to_owned).collect()
+    };
+    let (names, severities) = (values("- alert: "), values("severity: "));
+    assert!(!names.is_empty() && names.len() == severities.len(), "{names:?} {severities:?}");
+    Places { alerts: names.into_iter().zip(severities).collect(), records: values("- record: ") }
 }
 
 #[derive(Debug)]
@@ -139,7 +157,7 @@ impl Source<'_> {
 }
 
 /// Every name that a query can use.
-fn sources(groups: &[Group]) -> BTreeMap<String, Source<'_>> {
+fn sources<'a>(groups: &'a [Group], places: &'a Places) -> BTreeMap<String, Source<'a>> {
     let families = catalogue::ALL.into_iter().flat_map(|family| {
         let parts: &[&str] = match family.kind {
             Kind::Histogram(_) => &["_bucket", "_sum", "_count"],
@@ -151,7 +169,8 @@ fn sources(groups: &[Group]) -> BTreeMap<String, Source<'_>> {
         Rule::Record { name, .. } => Some((name.clone(), Source::Record(name))),
         Rule::Alert(_) => None,
     });
-    families.chain(records).collect()
+    let of_places = places.records.iter().map(|name| (name.clone(), Source::Record(name)));
+    families.chain(records).chain(of_places).collect()
 }
 
 /// Words of a text that are meant as metrics of ours.
@@ -164,7 +183,10 @@ fn metrics(text: &str) -> impl Iterator<Item = &str> {
 fn every_alert_has_its_runbook_and_every_runbook_its_alert() {
     let groups = groups();
     let names: Vec<_> = pages().into_iter().map(|page| page.name).collect();
-    assert_eq!(names, rules::alert_names(&groups));
+    let own = rules::alert_names(&groups).into_iter().map(str::to_owned);
+    let mut wanted: Vec<_> = own.chain(places().alerts.into_iter().map(|(name, _)| name)).collect();
+    wanted.sort_unstable();
+    assert_eq!(names, wanted);
 }
 
 #[test]
@@ -197,6 +219,7 @@ fn the_index_lists_every_alert_with_its_severity() {
     let wanted: BTreeSet<_> = wanted
         .into_iter()
         .map(|(name, severities)| (name.to_owned(), Vec::from_iter(severities).join(" or ")))
+        .chain(places().alerts)
         .collect();
 
     let index = fs::read_to_string(folder().join("README.md")).expect("there is an index");
@@ -252,8 +275,8 @@ fn prometheus_itself_accepts_every_query() {
 
 #[test]
 fn queries_use_only_metrics_labels_and_values_that_exist() {
-    let groups = groups();
-    let sources = sources(&groups);
+    let (groups, places) = (groups(), places());
+    let sources = sources(&groups, &places);
     let selector = Regex::new(r"([A-Za-z_:][\w:]*)\{([^}]*)\}").unwrap();
     let matcher = Regex::new(r#"(\w+)\s*(?:=~|!~|!=|=)\s*"([^"]*)""#).unwrap();
     let grouping = Regex::new(r"\b(?:by|without)\s*\(([^)]*)\)").unwrap();
@@ -286,9 +309,9 @@ fn queries_use_only_metrics_labels_and_values_that_exist() {
 /// Prose names a histogram as a whole, and may name what its own alert reads: that exists if it fires.
 #[test]
 fn prose_names_only_metrics_that_exist() {
-    let groups = groups();
+    let (groups, places) = (groups(), places());
     let mut known: BTreeSet<&str> = catalogue::ALL.iter().map(|family| family.name).collect();
-    let sources = sources(&groups);
+    let sources = sources(&groups, &places);
     known.extend(sources.keys().map(String::as_str));
     for page in pages() {
         let own: BTreeSet<_> = alerts(&groups)

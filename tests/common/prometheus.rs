@@ -13,9 +13,19 @@ pub struct Prometheus {
 impl Prometheus {
     /// Starts one with this configuration and, beside it, these files.
     pub async fn start(settings: &str, others: &[(&str, &str)]) -> Self {
+        Self::start_with(settings, others, &["--storage.tsdb.path=data"]).await
+    }
+
+    /// The same with flags of its own.
+    pub async fn start_with(settings: &str, others: &[(&str, &str)], flags: &[&str]) -> Self {
         let files = [&[("prometheus.yml", settings)], others].concat();
-        let args = ["--config.file=prometheus.yml", "--storage.tsdb.path=data"];
+        let args = [&["--config.file=prometheus.yml"], flags].concat();
         Self { service: Service::start("prometheus", &files, &args).await }
+    }
+
+    /// Where it listens, such as "127.0.0.1:40123".
+    pub fn address(&self) -> &str {
+        &self.service.address
     }
 
     /// The part of a configuration by which it scrapes this address, as job "sloprobe".
