@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Runs every check of sloprobe, from any directory. On Debian it first installs what is missing:
 # Prometheus with promtool, Alertmanager with amtool, Compose, a reader of YAML, Chromium, a C compiler, systemd's and
-# groff's checkers, zsh and fish, and rustfmt and clippy where rustup rules.
+# groff's checkers, zsh and fish, and rustfmt and clippy where rustup rules; and into target/tools what Debian lacks: helm,
+# kustomize, and the schemas of Kubernetes.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -67,10 +68,43 @@ install_components() {
     rustup component add "$@"
 }
 
+# Built from source, without optimizing: they run for seconds, and are built sooner. What was downloaded and
+# compiled on the way is large, and goes.
+install_from_go() {
+    local scratch=$tools/go
+    local go=(env GOPATH="$scratch" GOCACHE="$scratch/build" GOBIN="$tools/bin" GOFLAGS=-modcacherw CGO_ENABLED=0 go)
+    local package
+    for package in "$@"; do "${go[@]}" install -ldflags="-s -w" -gcflags="all=-N -l" "$package"; done
+    rm -rf "$scratch"
+}
+
+# The CRDs of the Prometheus operator; its module is small, and need not be compiled.
+install_crds() {
+    local scratch=$tools/go module=github.com/prometheus-operator/prometheus-operator@v0.68.0
+    env GOPATH="$scratch" GOFLAGS=-modcacherw go mod download "$module"
+    mkdir -p "$tools/crds"
+    cp "$scratch/pkg/mod/$module"/example/prometheus-operator-crd/*_{podmonitors,prometheusrules,servicemonitors}.yaml "$tools/crds/"
+    rm -rf "$scratch"
+}
+
+# The schemas of Kubernetes 1.25 and later come with this package.
+install_schemas() {
+    python3 -m venv "$tools/venv"
+    "$tools/venv/bin/pip" install --quiet --disable-pip-version-check kubernetes-validate==1.37.0
+}
+
 # A shell without a login does not find what rustup installed.
 has cargo || PATH="${CARGO_HOME:-${HOME:-/root}/.cargo}/bin:$PATH"
 has cargo || die "cargo is missing
     install Rust from https://rustup.rs, then start this again"
+
+tools=$PWD/target/tools
+PATH="$tools/bin:$PATH"
+from_go=()
+has helm || from_go+=(helm.sh/helm/v3/cmd/helm@v3.12.3)
+has kustomize || from_go+=(sigs.k8s.io/kustomize/kustomize/v5@v5.0.3)
+has_crds() { [[ -e $tools/crds/monitoring.coreos.com_servicemonitors.yaml ]]; }
+has_schemas() { "$tools/venv/bin/python" -c "import kubernetes_validate" &>/dev/null; }
 
 packages=()
 has prometheus && has promtool || packages+=(prometheus)
@@ -84,7 +118,13 @@ has systemd-analyze || packages+=(systemd)
 has groff || packages+=(groff-base)
 has zsh || packages+=(zsh)
 has fish || packages+=(fish)
+has go || { ((${#from_go[@]} == 0)) && has_crds; } || packages+=(golang-go)
+has_schemas || python3 -c "import ensurepip" &>/dev/null || packages+=(python3-venv)
 if ((${#packages[@]})); then run_step "install ${packages[*]}" install_packages "${packages[@]}"; fi
+
+if ((${#from_go[@]})); then run_step "install ${from_go[*]}" install_from_go "${from_go[@]}"; fi
+has_crds || run_step "install CRDs of the Prometheus operator" install_crds
+has_schemas || run_step "install schemas of Kubernetes" install_schemas
 
 components=()
 cargo fmt --version &>/dev/null || components+=(rustfmt)
