@@ -19,10 +19,10 @@ mod tools;
 use std::fs;
 use std::path::Path;
 
-use common::{root, run, sloprobe};
+use common::{PATIENCE, Process, root, run, sloprobe};
 use objects::{list, loose_ends, one, text, unsafe_pods};
 use serde_json::Value;
-use tools::{ask, chart, check_rules, plain, template, validated};
+use tools::{ask, chart, check_rules, notes, plain, template, validated};
 
 const FULL: &str = "deploy/helm/sloprobe/ci/full-values.yaml";
 
@@ -128,11 +128,19 @@ async fn the_configurations_are_sound() {
         let rendered = plain(&template(args).good());
         let folder = common::config(text(&one(&rendered, "ConfigMap", "sloprobe")["data"]["sloprobe.toml"]));
         let path = folder.path().join("sloprobe.toml");
-        let mut command = sloprobe(&["check", "--offline", "-c", &path.to_string_lossy()]);
-        let ended = run(command.env("CHAT_PROD_KEY", "k")).await;
-        assert_eq!(ended.code, Some(0), "{args:?}: {}", ended.stderr);
-        assert!(!ended.stdout.contains("Warning"), "{args:?}: {}", ended.stdout);
+        let said = check(&path).await;
+        assert!(!said.contains("Warning"), "{args:?}: {said}");
     }
+}
+
+/// What `sloprobe check` says of a sound configuration.
+async fn check(path: &Path) -> String {
+    let mut command = sloprobe(&["check", "--offline", "-c", &path.to_string_lossy()]);
+    let process = Process::spawn(command.env("CHAT_PROD_KEY", "k")).expect("it can be started");
+    // It simulates months of alerts: seconds of work, and more beside other tests.
+    let ended = process.ended(4 * PATIENCE).await;
+    assert_eq!(ended.code, Some(0), "{}: {}", path.display(), ended.stderr);
+    ended.stdout
 }
 
 /// What the chart was given must come out as it went in, though it looks like a template.
@@ -244,6 +252,24 @@ fn a_slip_of_the_pen_is_refused() {
         let said = template(&["--set", values]).bad();
         assert!(said.contains("values don't meet the specifications"), "{values}: {said}");
     }
+}
+
+#[test]
+fn the_notes_say_what_is_watched_and_what_is_armed() {
+    let said = notes(&[]);
+    for words in
+        ["SIMULATED", "svc/sloprobe 9788:9788", "Nobody scrapes it yet", "No alerts yet", "[x] Dashboards"]
+    {
+        assert!(said.contains(words), "{words} is not in: {said}");
+    }
+    let said = notes(&["-f", FULL]);
+    for words in ["What your configuration says.", "[x] The Prometheus operator scrapes", "[x] Alert rules,"]
+    {
+        assert!(said.contains(words), "{words} is not in: {said}");
+    }
+    assert!(!said.contains("SIMULATED"), "{said}");
+    let said = notes(&["--set", "existingConfigMap=settings,simulatedEngine.enabled=false"]);
+    assert!(said.contains("rollout restart deployment/sloprobe"), "{said}");
 }
 
 /// Keys of the schema that stand in no default, because they are there only for those who need them.

@@ -1,7 +1,6 @@
 //! The objects for kustomize come from the chart, so that there is one source of truth; kustomize then builds them.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::path::Path;
 
 use serde_json::Value;
@@ -105,9 +104,5 @@ fn the_operator_gets_rules_and_dashboards() {
 async fn the_overlay_of_ones_own_has_no_engine_and_a_sound_configuration() {
     let objects = built(&format!("{FOLDER}/overlays/own"));
     assert!(!objects.to_string().contains("engine:8200"), "the engine should be gone");
-    let path = root().join(FOLDER).join("overlays/own/sloprobe.toml");
-    assert!(fs::exists(&path).expect("it can be asked"), "{}", path.display());
-    let mut command = super::sloprobe(&["check", "--offline", "-c", &path.to_string_lossy()]);
-    let ended = super::run(command.env("CHAT_PROD_KEY", "k")).await;
-    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+    super::check(&root().join(FOLDER).join("overlays/own/sloprobe.toml")).await;
 }

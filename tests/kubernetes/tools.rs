@@ -60,6 +60,20 @@ pub fn template(args: &[&str]) -> Said {
     ask("helm", ["template", "sloprobe", &chart.to_string_lossy(), KUBE_VERSION].iter().chain(args))
 }
 
+/// What helm says after an installation with these values. Only a cluster makes it say so; here a copy of the chart has one
+/// more template, which renders the notes as an object.
+pub fn notes(args: &[&str]) -> String {
+    let folder = tempfile::tempdir().expect("a folder for the test");
+    let copy = folder.path().join("sloprobe");
+    ask("cp", [Path::new("-r"), &chart(), &copy]).good();
+    let object = "notes: {{ include (print $.Template.BasePath \"/NOTES.txt\") . | toJson }}\n";
+    std::fs::write(copy.join("templates/notes.yaml"), object).expect("it can be written");
+    let command =
+        ["template", "sloprobe", &copy.to_string_lossy(), KUBE_VERSION, "-s", "templates/notes.yaml"];
+    let said = ask("helm", command.iter().chain(args)).good();
+    plain(&said)[0]["notes"].as_str().expect("a text").to_owned()
+}
+
 /// The documents of YAML text as one list, each held against the schema of its kind.
 pub fn validated(yaml: &str) -> Value {
     let crds = tools().join("crds");
