@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::common::{Daemon, PATIENCE, config, eventually, get, sloprobe};
+use super::common::{Daemon, PATIENCE, Process, config, eventually, get, run, sloprobe};
 use super::objects::{list, one, text};
 use super::tools::{plain, template};
 
@@ -21,7 +21,7 @@ async fn what_is_installed_by_default_probes_its_engine() {
     let objects = plain(&template(&[]).good());
     let engine_container = container(&objects, "sloprobe-engine");
     let mut command = sloprobe(&args(&engine_container));
-    let engine = super::common::Process::spawn(command.args(["--listen", "127.0.0.1:0"])).expect("it starts");
+    let engine = Process::spawn(command.args(["--listen", "127.0.0.1:0"])).expect("it starts");
     let address = eventually("the engine's address", PATIENCE, async || {
         let said = engine.stdout();
         let rest = said.split_once("http://").map(|(_, rest)| rest.to_owned());
@@ -52,4 +52,13 @@ async fn what_is_installed_by_default_probes_its_engine() {
         if metrics.contains("sloprobe_up{target=\"simulated\"} 1\n") { Ok(()) } else { Err(metrics) }
     })
     .await;
+
+    // `helm test` asks the same daemon through its Service.
+    let test = &one(&objects, "Pod", "sloprobe-test")["spec"]["containers"][0];
+    let service = one(&objects, "Service", "sloprobe");
+    let inside = format!("{}:{}", text(&service["metadata"]["name"]), service["spec"]["ports"][0]["port"]);
+    let asked: Vec<_> = args(test).iter().map(|arg| arg.replace(&inside, &daemon.address)).collect();
+    assert!(asked.iter().any(|arg| arg.contains(&daemon.address)), "{asked:?} does not ask {inside}");
+    let ended = run(sloprobe(&[]).args(asked)).await;
+    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
 }
