@@ -9,12 +9,12 @@ mod common;
 mod kustomize;
 #[path = "kubernetes/objects.rs"]
 mod objects;
-#[path = "kubernetes/readme.rs"]
-mod readme;
 #[path = "kubernetes/runs.rs"]
 mod runs;
 #[path = "kubernetes/tools.rs"]
 mod tools;
+#[path = "kubernetes/values.rs"]
+mod values;
 
 use std::fs;
 use std::path::Path;
@@ -236,25 +236,6 @@ fn what_would_do_harm_is_refused_with_a_remedy() {
 }
 
 #[test]
-fn a_slip_of_the_pen_is_refused() {
-    for values in [
-        "replica=2",
-        "image.tga=1",
-        "image.digest=latest",
-        "networkPolicy.egress.rule=x",
-        "simulatedEngine.enable=false",
-        "replicas=many",
-        "log.format=xml",
-        "terminationGracePeriodSeconds=5",
-        "keys.envSecrets=llm-keys",
-        "livenessProbe.path=/x",
-    ] {
-        let said = template(&["--set", values]).bad();
-        assert!(said.contains("values don't meet the specifications"), "{values}: {said}");
-    }
-}
-
-#[test]
 fn the_notes_say_what_is_watched_and_what_is_armed() {
     let said = notes(&[]);
     for words in
@@ -270,47 +251,6 @@ fn the_notes_say_what_is_watched_and_what_is_armed() {
     assert!(!said.contains("SIMULATED"), "{said}");
     let said = notes(&["--set", "existingConfigMap=settings,simulatedEngine.enabled=false"]);
     assert!(said.contains("rollout restart deployment/sloprobe"), "{said}");
-}
-
-/// Keys of the schema that stand in no default, because they are there only for those who need them.
-const WITHOUT_DEFAULT: [&str; 2] = ["global", "claims"];
-
-#[test]
-fn the_schema_has_every_value_and_no_other() {
-    let schema: Value = serde_json::from_str(&read("deploy/helm/sloprobe/values.schema.json")).expect("JSON");
-    let values = &plain(&read("deploy/helm/sloprobe/values.yaml"))[0];
-    compare(&schema, values, "values");
-}
-
-fn compare(schema: &Value, values: &Value, path: &str) {
-    let Some(properties) = schema["properties"].as_object() else { return };
-    assert_eq!(schema["additionalProperties"], false, "{path} lets typos pass");
-    let values = values.as_object().unwrap_or_else(|| panic!("{path} is no object"));
-    for key in values.keys() {
-        assert!(properties.contains_key(key), "the schema lacks {path}.{key}");
-    }
-    for (key, inner) in properties.iter().filter(|(key, _)| !WITHOUT_DEFAULT.contains(&key.as_str())) {
-        // Of a probe of the kubelet only some settings have a default here.
-        if path.ends_with("Probe") && !values.contains_key(key) {
-            continue;
-        }
-        let value = values.get(key).unwrap_or_else(|| panic!("values.yaml lacks {path}.{key}"));
-        compare(inner, value, &format!("{path}.{key}"));
-    }
-}
-
-#[test]
-fn the_readme_has_every_value() {
-    let text = read("deploy/helm/sloprobe/values.yaml");
-    let values = &plain(&text)[0];
-    let found = readme::documented(&text);
-    assert_eq!(readme::unexplained(values, &found), Vec::<String>::new(), "write a comment above each");
-    let is = read("deploy/helm/sloprobe/README.md");
-    let (head, rest) = is.split_once("<!-- values -->\n").expect("a place for the values");
-    let (_, tail) = rest.split_once("<!-- /values -->").expect("its end");
-    let table = readme::table(&found, values);
-    let should = format!("{head}<!-- values -->\n\n{table}\n<!-- /values -->{tail}");
-    hold(&chart().join("README.md"), &should);
 }
 
 #[test]
