@@ -21,7 +21,7 @@ use common::{PATIENCE, Process, root};
 
 /// What to do about a program that is missing.
 const REMEDY: &str = "run tests/run.sh, which installs what the tests need (Debian: apt-get install prometheus \
-                      prometheus-alertmanager docker-compose python3-yaml)";
+                      prometheus-alertmanager docker-compose)";
 
 /// A file of `deploy/`.
 fn deployed(path: &str) -> String {

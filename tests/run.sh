@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs every check of sloprobe, from any directory. On Debian it first installs what is missing:
-# Prometheus with promtool, Alertmanager with amtool, Compose, a reader of YAML, Chromium, a C compiler, systemd's and
+# Prometheus with promtool, Alertmanager with amtool, Compose, Chromium, a C compiler, systemd's and
 # groff's checkers, zsh and fish, and rustfmt and clippy where rustup rules; and into target/tools what Debian lacks: helm,
 # kustomize, and the schemas of Kubernetes.
 set -euo pipefail
@@ -87,10 +87,10 @@ install_crds() {
     rm -rf "$scratch"
 }
 
-# The schemas of Kubernetes 1.25 and later come with this package.
+# The schemas of Kubernetes 1.25 and later come with the first; the second reads YAML.
 install_schemas() {
     python3 -m venv "$tools/venv"
-    "$tools/venv/bin/pip" install --quiet --disable-pip-version-check kubernetes-validate==1.37.0
+    "$tools/venv/bin/pip" install --quiet --disable-pip-version-check kubernetes-validate==1.37.0 PyYAML
 }
 
 # A shell without a login does not find what rustup installed.
@@ -104,13 +104,12 @@ from_go=()
 has helm || from_go+=(helm.sh/helm/v3/cmd/helm@v3.12.3)
 has kustomize || from_go+=(sigs.k8s.io/kustomize/kustomize/v5@v5.0.3)
 has_crds() { [[ -e $tools/crds/monitoring.coreos.com_servicemonitors.yaml ]]; }
-has_schemas() { "$tools/venv/bin/python" -c "import kubernetes_validate" &>/dev/null; }
+has_schemas() { "$tools/venv/bin/python" -c "import kubernetes_validate, yaml" &>/dev/null; }
 
 packages=()
 has prometheus && has promtool || packages+=(prometheus)
 has prometheus-alertmanager && has amtool || packages+=(prometheus-alertmanager)
 has docker-compose || packages+=(docker-compose)
-python3 -c "import yaml" &>/dev/null || packages+=(python3-yaml)
 has cc || packages+=(gcc libc6-dev)
 has chromium || packages+=(chromium)
 # For the unit, the manual pages and the completions: systemd is not started, only asked.

@@ -23,7 +23,9 @@ const CONVERT: &str = "import json, sys, yaml; json.dump(yaml.safe_load(open(sys
 pub async fn parsed(yaml: &str) -> Value {
     let mut file = NamedTempFile::new().expect("a file for the test");
     file.write_all(yaml.as_bytes()).expect("it can be written");
-    let json = said(Command::new("python3").args(["-c", CONVERT]).arg(file.path())).await;
+    // The Python that tests/run.sh made: whichever else there is may lack the module.
+    let python = root().join("target/tools/venv/bin/python");
+    let json = said(Command::new(python).args(["-c", CONVERT]).arg(file.path())).await;
     serde_json::from_str(&json).expect("Python writes sound JSON")
 }
 
