@@ -43,9 +43,14 @@ fn rate_of_all(family: &Family, matcher: &str, by: &str) -> String {
     expr::sum(by, &format!("rate({}[$window])", all(family, matcher)))
 }
 
-fn process(name: &str) -> String {
-    format!("process_{name} * on (instance, job) group_left () {}", of(&cat::BUILD_INFO))
+/// What Prometheus, or the library of a process, tells of every instance, of the chosen daemons alone: they are asked for
+/// by name, as a large Prometheus has thousands of others.
+fn of_daemons(metric: &str) -> String {
+    format!(r#"{metric}{{instance=~"$instance"}} * {DAEMONS} {}"#, of(&cat::BUILD_INFO))
 }
+
+/// Two places may call their instances alike.
+const DAEMONS: &str = "on (instance, job, region, cluster) group_left ()";
 
 fn numbers() -> Vec<Panel> {
     let doubtful = format!("{} / {}", rate_of_all(&cat::SUSPECT, "", ""), rate_of_all(&cat::PROBES, "", ""));
@@ -56,7 +61,7 @@ fn numbers() -> Vec<Panel> {
     );
     let reload = format!("min({})", of(&cat::RELOAD_OK));
     let restarts = format!(
-        "sum(changes(process_start_time_seconds{{instance=~\"$instance\"}}[$__range]) * on (instance, job) group_left () {})",
+        "sum(changes(process_start_time_seconds{{instance=~\"$instance\"}}[$__range]) * {DAEMONS} {})",
         of(&cat::BUILD_INFO)
     );
     vec![
@@ -140,7 +145,7 @@ fn in_flight() -> Panel {
 fn daemons() -> Panel {
     let info = format!("max by (instance, region, cluster, version, revision) ({})", of(&cat::BUILD_INFO));
     let since = format!(
-        "{info} * on (instance, region, cluster) group_left () (max by (instance, region, cluster) (process_start_time_seconds) * 1000)"
+        "{info} * on (instance, region, cluster) group_left () (max by (instance, region, cluster) (process_start_time_seconds{{instance=~\"$instance\"}}) * 1000)"
     );
     let loaded = format!(
         "{info} * on (instance, region, cluster) group_left () (max by (instance, region, cluster) ({}) * 1000)",
@@ -167,7 +172,7 @@ fn held_back() -> Panel {
 
 fn cpu() -> Panel {
     let cores = format!(
-        "rate(process_cpu_seconds_total{{instance=~\"$instance\"}}[$window]) * on (instance, job) group_left () {}",
+        "rate(process_cpu_seconds_total{{instance=~\"$instance\"}}[$window]) * {DAEMONS} {}",
         of(&cat::BUILD_INFO)
     );
     lines(
@@ -182,24 +187,20 @@ fn cpu() -> Panel {
 
 fn memory() -> Panel {
     lines("Memory", "Resident memory of each daemon. It levels off within hours; a steady climb over days is a leak: please report it.", "bytes")
-        .ask(range(process("resident_memory_bytes"), "{{instance}}"))
+        .ask(range(of_daemons("process_resident_memory_bytes"), "{{instance}}"))
         .size(6, 8)
 }
 
 fn descriptors() -> Panel {
-    let share = format!(
-        "process_open_fds / process_max_fds * on (instance, job) group_left () {}",
-        of(&cat::BUILD_INFO)
-    );
+    let share = format!(r#"process_open_fds{{instance=~"$instance"}} / {}"#, of_daemons("process_max_fds"));
     lines("File descriptors", "The share of its file descriptors that each daemon has open. At 1 it can open no connection: raise the limit of the service.", "percentunit")
         .ask(range(share, "{{instance}}"))
         .size(6, 8)
 }
 
 fn scrape() -> Panel {
-    let joined = |name: &str| format!("{name} * on (instance, job) group_left () {}", of(&cat::BUILD_INFO));
     lines("Series per scrape", "How many samples each scrape brings: what a daemon costs Prometheus. It grows with targets, workloads and objectives; `sloprobe check` says it beforehand.", "none")
-        .ask(range(joined("scrape_samples_scraped"), "{{instance}}"))
+        .ask(range(of_daemons("scrape_samples_scraped"), "{{instance}}"))
         .size(6, 8)
 }
 
