@@ -95,7 +95,7 @@ impl Prometheus {
     }
 }
 
-fn percent_encoded(text: &str) -> String {
+pub fn percent_encoded(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
     text.bytes()
         .map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
