@@ -49,7 +49,9 @@ fn of_daemons(metric: &str) -> String {
     format!(r#"{metric}{{instance=~"$instance"}} * {DAEMONS} {}"#, of(&cat::BUILD_INFO))
 }
 
-/// Two places may call their instances alike.
+/// What makes a daemon: two places may call their instances alike.
+const DAEMON: &str = "instance, region, cluster";
+const DAEMON_NAME: &str = "{{instance}} {{region}} {{cluster}}";
 const DAEMONS: &str = "on (instance, job, region, cluster) group_left ()";
 
 fn numbers() -> Vec<Panel> {
@@ -112,13 +114,10 @@ fn loop_lag() -> Panel {
 }
 
 fn doubtful() -> Panel {
-    let share = format!(
-        "{} / {}",
-        rate_of_all(&cat::SUSPECT, "", "instance"),
-        rate_of_all(&cat::PROBES, "", "instance")
-    );
+    let share =
+        format!("{} / {}", rate_of_all(&cat::SUSPECT, "", DAEMON), rate_of_all(&cat::PROBES, "", DAEMON));
     lines("Doubtful measurements, by daemon", "The share of probes during which the daemon itself was late. One daemon alone: its machine. All at once: something that they share, or a clock.", "percentunit")
-        .ask(range(share, "{{instance}}"))
+        .ask(range(share, DAEMON_NAME))
 }
 
 fn skipped() -> Panel {
@@ -180,33 +179,33 @@ fn cpu() -> Panel {
         "Cores in use by each daemon. A hundredth of a core is usual; near a whole one, measurements suffer.",
         "none",
     )
-    .ask(range(cores, "{{instance}}"))
+    .ask(range(cores, DAEMON_NAME))
     .default("decimals", json!(3))
     .size(6, 8)
 }
 
 fn memory() -> Panel {
     lines("Memory", "Resident memory of each daemon. It levels off within hours; a steady climb over days is a leak: please report it.", "bytes")
-        .ask(range(of_daemons("process_resident_memory_bytes"), "{{instance}}"))
+        .ask(range(of_daemons("process_resident_memory_bytes"), DAEMON_NAME))
         .size(6, 8)
 }
 
 fn descriptors() -> Panel {
     let share = format!(r#"process_open_fds{{instance=~"$instance"}} / {}"#, of_daemons("process_max_fds"));
     lines("File descriptors", "The share of its file descriptors that each daemon has open. At 1 it can open no connection: raise the limit of the service.", "percentunit")
-        .ask(range(share, "{{instance}}"))
+        .ask(range(share, DAEMON_NAME))
         .size(6, 8)
 }
 
 fn scrape() -> Panel {
     lines("Series per scrape", "How many samples each scrape brings: what a daemon costs Prometheus. It grows with targets, workloads and objectives; `sloprobe check` says it beforehand.", "none")
-        .ask(range(of_daemons("scrape_samples_scraped"), "{{instance}}"))
+        .ask(range(of_daemons("scrape_samples_scraped"), DAEMON_NAME))
         .size(6, 8)
 }
 
 fn history_size() -> Panel {
     lines("History size", "How much room the history takes, on disk or in memory. It stays below history_size of the configuration.", "bytes")
-        .ask(range(format!("max by (instance) ({})", of(&cat::HISTORY_BYTES)), "{{instance}}"))
+        .ask(range(format!("max by ({DAEMON}) ({})", of(&cat::HISTORY_BYTES)), DAEMON_NAME))
         .size(8, 8)
 }
 
@@ -216,12 +215,12 @@ fn history_written() -> Panel {
         "It should equal what is sent. Less, for longer than a moment: the disk is slow or full.",
         "none",
     )
-    .ask(range(format!("60 * {}", rate(&cat::HISTORY_PROBES, "", "", "instance")), "{{instance}}"))
+    .ask(range(format!("60 * {}", rate(&cat::HISTORY_PROBES, "", "", DAEMON)), DAEMON_NAME))
     .size(8, 8)
 }
 
 fn history_lost() -> Panel {
     lines("Probes lost to the history, per minute", "Probes that the disk did not take. Their metrics are not affected; comparisons and reports lack them.", "none")
-        .ask(range(format!("60 * {}", rate(&cat::HISTORY_LOST, "", "", "instance")), "{{instance}}"))
+        .ask(range(format!("60 * {}", rate(&cat::HISTORY_LOST, "", "", DAEMON)), DAEMON_NAME))
         .size(8, 8)
 }
