@@ -20,7 +20,7 @@ use tokio_rustls::rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 
 use super::common::prometheus::Prometheus;
 use super::common::service::REMEDY;
-use super::common::{PATIENCE, Process, Daemon, Script, config, engine, healthy, run, sloprobe};
+use super::common::{Daemon, PATIENCE, Process, Script, config, engine, healthy, run, sloprobe};
 
 /// Most rules are as fast as in a drill: 15 minutes are 15 seconds.
 const TIME_SCALE: &str = "60";
@@ -67,14 +67,35 @@ impl Stage {
         let mut command = sloprobe(&["run"]);
         let daemon = Daemon::start(command.current_dir(&folder).env("SSL_CERT_FILE", trust)).await;
         let rules = rules(&folder).await;
-        let settings =
-            Prometheus::scraping(&daemon.address, "250ms") + "rule_files: ['sloprobe.rules.yml']\n";
+        let settings = scraping(&daemon.address) + "rule_files: ['sloprobe.rules.yml']\n";
         let files = [("sloprobe.rules.yml", rules.as_str())];
         remember(&last_week(), &folder).await;
         let data = format!("--storage.tsdb.path={}", folder.path().join("data").display());
         let prometheus = Prometheus::start_with(&settings, &files, &[&data]).await;
+        // What is not there yet cannot be mixed up with what is.
+        prometheus.expect("count(count_over_time(up{job=\"sloprobe\"}[1m]) > 2)", 3.0, 3.0).await;
         Self { prometheus, daemon, secure, _steady: steady, _folder: folder }
     }
+}
+
+/// One daemon stands for three: two replicas here, which differ in their instance, and one elsewhere, which is called as
+/// one of them. The latter two are looked at less often, to spare the machine.
+fn scraping(address: &str) -> String {
+    let replica = address.replace("127.0.0.1", "localhost");
+    let mut text = "global:\n  scrape_interval: 250ms\n  scrape_timeout: 250ms\nscrape_configs:\n".to_owned();
+    for (name, address, interval, labels) in [
+        ("sloprobe", address, "250ms", "region: here"),
+        ("replica", &replica, "1s", "region: here"),
+        ("elsewhere", address, "1s", "region: there, cluster: two"),
+    ] {
+        let _ = writeln!(
+            text,
+            "  - job_name: {name}\n    scrape_interval: {interval}\n    scrape_timeout: {interval}\n\
+             \x20   relabel_configs: [{{ target_label: job, replacement: sloprobe }}]\n\
+             \x20   static_configs: [{{ targets: ['{address}'], labels: {{ {labels} }} }}]"
+        );
+    }
+    text
 }
 
 /// Three targets, all three kinds of workload and one of somebody's own, and objectives of each sort.
@@ -171,7 +192,8 @@ async fn remember(samples: &str, folder: &TempDir) {
     fs::write(folder.path().join("samples"), samples).unwrap();
     let mut promtool = Command::new("promtool");
     promtool.current_dir(folder).args(["tsdb", "create-blocks-from", "openmetrics", "samples", "data"]);
-    let made = Process::spawn(&mut promtool).unwrap_or_else(|error| panic!("promtool: {error}\n    {REMEDY}"));
+    let made =
+        Process::spawn(&mut promtool).unwrap_or_else(|error| panic!("promtool: {error}\n    {REMEDY}"));
     let made = made.ended(PATIENCE).await;
     assert_eq!(made.code, Some(0), "{made:?}");
 }
@@ -183,8 +205,9 @@ fn last_week() -> String {
     let mut text = String::new();
     for minute in 0..80 {
         for (le, share) in [("0.05", 1), ("0.1", 2), ("+Inf", 2)] {
-            let labels =
-                format!(r#"job="sloprobe",instance="before",target="steady",workload="chat",le="{le}""#);
+            let labels = format!(
+                r#"job="sloprobe",instance="before",region="here",target="steady",workload="chat",le="{le}""#
+            );
             let (count, at) = (minute * share, start + 60 * minute);
             let _ = writeln!(text, "sloprobe_ttft_seconds_bucket{{{labels}}} {count} {at}");
         }
