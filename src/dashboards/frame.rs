@@ -61,16 +61,36 @@ pub(super) fn build(board: Board) -> Dashboard {
         "links": links(board), "templating": { "list": variables(board) },
         "annotations": { "list": annotations(board) }, "panels": placed(&(board.sections)()),
     });
+    let json = if board.variables.contains(&Variable::Target) { of_one_target(json) } else { json };
     Dashboard { name: board.name, title: board.title, json }
+}
+
+/// Grafana escapes what is special in a regular expression only for variables of several values: one target is asked for
+/// as it is.
+fn of_one_target(mut json: Value) -> Value {
+    match &mut json {
+        Value::String(text) => *text = text.replace("target=~\"$target\"", "target=\"$target\""),
+        Value::Array(items) => items.iter_mut().for_each(|item| *item = of_one_target(item.take())),
+        Value::Object(fields) => fields.values_mut().for_each(|field| *field = of_one_target(field.take())),
+        _ => {}
+    }
+    json
 }
 
 /// To the other dashboards, with the time and what was chosen.
 fn links(board: Board) -> Vec<Value> {
     let others = BOARDS.iter().filter(|(name, _)| *name != board.name);
+    // Several targets fit no dashboard of one: what else was chosen goes there, and its first target is shown.
+    let several = board.variables.contains(&Variable::Targets);
+    let all_but_targets =
+        "${datasource:queryparam}&${workload:queryparam}&${window:queryparam}&${filters:queryparam}";
     let link = |(name, title): &(&str, &str)| {
+        let is_narrower = several && *name == "target";
+        let uid = uid(name);
+        let url = if is_narrower { format!("/d/{uid}?{all_but_targets}") } else { format!("/d/{uid}") };
         json!({
-            "type": "link", "title": title, "url": format!("/d/{}", uid(name)), "icon": "dashboard", "tooltip": "",
-            "keepTime": true, "includeVars": true, "asDropdown": false, "targetBlank": false, "tags": [],
+            "type": "link", "title": title, "url": url, "icon": "dashboard", "tooltip": "", "keepTime": true,
+            "includeVars": !is_narrower, "asDropdown": false, "targetBlank": false, "tags": [],
         })
     };
     others.map(link).collect()
@@ -145,11 +165,15 @@ fn annotations(board: Board) -> Vec<Value> {
         expr::TARGET_ROW,
         cat::TARGET_INFO.name
     );
+    // In annotations, a label that is missing would show as its own name.
+    let named = format!(
+        "label_join({runs} * on ({}) group_left () ({began} * 1000), \"release\", \" \", \"engine\", \"version\", \"served_model\")",
+        expr::TARGET_ROW
+    );
     let release = json!({
         "name": "Releases", "datasource": source(), "enable": true, "hide": false, "iconColor": look::PROMISE,
-        "expr": format!("{runs} * on ({}) group_left () ({began} * 1000)", expr::TARGET_ROW), "useValueForTime": true,
-        "step": "60s", "titleFormat": "{{target}} runs another release",
-        "textFormat": "{{engine}} {{version}} {{served_model}}", "tagKeys": "target,region,cluster",
+        "expr": named, "useValueForTime": true, "step": "60s", "titleFormat": "{{target}} runs another release",
+        "textFormat": "{{release}}", "tagKeys": "target,region,cluster",
     });
     let built_in = json!({
         "name": "Annotations & Alerts", "builtIn": 1, "datasource": { "type": "grafana", "uid": "-- Grafana --" }, "enable": true,

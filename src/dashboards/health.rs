@@ -73,21 +73,25 @@ fn numbers() -> Vec<Panel> {
             .when_empty("none is scraped"),
         stat("Doubtful measurements", "The share of probes during which the daemon's own event loop was late. Above 1 %: give it more CPU, or a calmer machine, before you believe a tail.", "percentunit")
             .ask(now(doubtful, "doubtful"))
-            .mapped(&[look::no_number("no probes yet")])
+            .when_empty("no probes yet")
             .steps(GOOD, &[(0.01, WARN), (0.05, BAD)]),
         stat("Loop lag p99", "How late the event loop runs a timer, one time in a hundred. Every duration may be too long by this much. Above 10 ms the machine is too busy: see the runbook of SloprobeHostLate.", "s")
             .ask(now(expr::quantile("0.99", &cat::LOOP_LAG, ""), "p99"))
+            .when_empty("not known yet")
             .steps(GOOD, &[(0.01, WARN), (0.05, BAD)]),
         stat("Configuration", "Whether the newest attempt to load the configuration succeeded. If not, the daemon goes on with the old one: `sloprobe check` says what is wrong with the new one.", "none")
             .ask(now(reload, "configuration"))
             .mapped(&[look::words(&[("1", "loaded", GOOD), ("0", "REFUSED", BAD)])])
+            .when_empty("none is scraped")
             .steps(BAD, &[(1.0, GOOD)]),
         stat("History", "Whether every probe could be written into the history in the time shown. If not, probing goes on, but comparisons lack what was lost: look at the disk.", "none")
             .ask(now(history, "history"))
             .mapped(&[look::words(&[("0", "kept", GOOD), ("1", "FAILING", BAD), ("2", "lost some", WARN), ("3", "FAILING", BAD)])])
+            .when_empty("none is scraped")
             .steps(GOOD, &[(1.0, BAD)]),
         stat("Restarts", "How often the chosen daemons started anew in the time shown. More than your own restarts: see the log, and whether memory ran out.", "none")
             .ask(now(restarts, "restarts"))
+            .when_empty("none is scraped")
             .steps(GOOD, &[(1.0, WARN)]),
     ]
 }
@@ -110,7 +114,7 @@ fn lag() -> Panel {
 
 fn loop_lag() -> Panel {
     let seen = format!("sum by (le) (increase({}[$window]))", part(&cat::LOOP_LAG, "_bucket", ""));
-    heat("Lateness of the event loop", "How late timers ran, many times a second: the error of every duration that was measured then. Bright cells above 10 ms are a machine that is too busy, throttled or paused.", "s").ask(buckets(seen))
+    heat("Lateness of the event loop", "How late timers ran, many times a second: the error of every duration that was measured then. Cells that stand out above 10 ms are a machine that is too busy, throttled or paused.", "s").ask(buckets(seen))
 }
 
 fn doubtful() -> Panel {

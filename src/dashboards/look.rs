@@ -32,6 +32,9 @@ pub(super) const BETTER: &str = GREEN;
 /// What was promised.
 pub(super) const PROMISE: &str = PINK;
 
+/// A cell about which there is nothing to say.
+pub(super) const CLEAR: &str = "transparent";
+
 /// From the middle of a distribution to its tail.
 pub(super) const QUANTILES: [&str; 3] = [BLUE, ORANGE, VERMILION];
 
@@ -72,12 +75,15 @@ pub(super) fn no_number(text: &str) -> Value {
     json!({ "type": "special", "options": { "match": "null+nan", "result": { "text": text, "color": NEUTRAL, "index": 90 } } })
 }
 
+/// Beyond everything that is measured: Grafana 10 and 11 know no range without an end.
+const FAR: f64 = 1e9;
+
 /// A word from this number on.
 pub(super) fn from_on(from: f64, text: &str) -> Value {
-    json!({ "type": "range", "options": { "from": from, "to": null, "result": { "text": text, "color": NEUTRAL, "index": 91 } } })
+    json!({ "type": "range", "options": { "from": from, "to": FAR, "result": { "text": text, "color": NEUTRAL, "index": 91 } } })
 }
 
 /// A word up to this number.
 pub(super) fn up_to(to: f64, text: &str) -> Value {
-    json!({ "type": "range", "options": { "from": null, "to": to, "result": { "text": text, "color": NEUTRAL, "index": 92 } } })
+    json!({ "type": "range", "options": { "from": -FAR, "to": to, "result": { "text": text, "color": NEUTRAL, "index": 92 } } })
 }

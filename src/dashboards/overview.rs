@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::columns::Columns;
 use super::expr::{self, ROW, SLO_ROW, TARGET_ROW, of};
 use super::frame::{Board, Section, Variable, section};
-use super::look::{self, BAD, BETTER, GOOD, WARN};
+use super::look::{self, BAD, BETTER, CLEAR, GOOD, WARN};
 use super::panel::{Column, Panel, column, lines, now, range, stacked, stat, table, timeline};
 use crate::catalogue::{self as cat, Label};
 use crate::rules;
@@ -21,7 +21,7 @@ pub(super) const BOARD: Board = Board {
 };
 
 /// To a target's own dashboard, from a row of a table.
-const TO_TARGET: &str = "/d/sloprobe-target?var-target=${__data.fields.target}&var-workload=${__data.fields.workload}&var-datasource=${datasource}&${__url_time_range}";
+const TO_TARGET: &str = "/d/sloprobe-target?var-target=${__data.fields.target:percentencode}&var-workload=${__data.fields.workload:percentencode}&var-datasource=${datasource:percentencode}&${__url_time_range}";
 
 fn sections() -> Vec<Section> {
     vec![
@@ -46,20 +46,19 @@ fn numbers() -> Vec<Panel> {
             .steps(GOOD, &[(1.0, BAD)]),
         stat("Fastest burn", "The error budget that is spent fastest, over the last hour: 1 just lasts for the window of its objective, 14 is gone in two days. Above 1 for hours: find it in the table of objectives.", "none")
             .ask(now(format!("max({})", expr::burn()), "burn"))
-            .when_empty("no objectives")
+            .when_empty("no objectives, or no events yet")
             .default("decimals", json!(1))
-            .mapped(&[look::no_number("no events yet")])
             .steps(GOOD, &[(1.0, WARN), (6.0, BAD)]),
         stat("Probes that fail", "The share of all probes that fail now. Small and steady is for the error budget to judge; a sudden rise shows its reason in the graph below.", "percentunit")
             .ask(now(share(&cat::FAILURES), "fail"))
-            .mapped(&[look::no_number("no probes yet")])
+            .when_empty("no probes yet")
             .steps(GOOD, &[(0.01, WARN), (0.05, BAD)]),
         stat("Probes per minute", "What is sent to the chosen targets in all. If it falls without a change of the configuration, open Probe health: skipped probes say why.", "none")
             .ask(now(format!("60 * {}", expr::rate(&cat::PROBES, "", "", "")), "probes"))
             .default("decimals", json!(1)),
         stat("Doubtful measurements", "The share of probes during which the probe's own machine was late. Above 1 %: trust no tail of any graph before Probe health is clean again.", "percentunit")
             .ask(now(share(&cat::SUSPECT), "doubtful"))
-            .mapped(&[look::no_number("no probes yet")])
+            .when_empty("no probes yet")
             .steps(GOOD, &[(0.01, WARN), (0.05, BAD)]),
     ]
 }
@@ -106,9 +105,6 @@ fn objectives() -> Panel {
         .over(column("target", "string").link("Open this target", TO_TARGET).json())
 }
 
-/// A cell about which there is nothing to say.
-const CLEAR: &str = "transparent";
-
 fn unknown() -> Value {
     look::no_number("–")
 }
@@ -128,14 +124,13 @@ fn burn_column() -> Column {
 fn up() -> Panel {
     timeline("Up and down", "When each target answered and when it did not, by its newest probe. The left edge of a dark stretch is when it broke: compare it with the vertical lines, which are changes of a release.", "none")
         .ask(range(format!("max by ({TARGET_ROW}) ({})", of(&cat::UP)), "{{target}} {{region}} {{cluster}}"))
-        .mapped(&[look::words(&[("1", "up", GOOD), ("0", "down", BAD)])])
-        .steps(BAD, &[(1.0, GOOD)])
+        .in_words(&[look::words(&[("1", "up", GOOD), ("0", "down", BAD)])])
         .size(12, 8)
 }
 
 fn burning() -> Panel {
     timeline("Error budgets burning", "How fast each error budget was spent, over an hour: below 1 it lasts; from 6 on a page is near. Long orange stretches are for a plan, dark ones for now.", "none")
-        .ask(range(format!("max by (target, workload, slo) ({})", expr::burn()), "{{target}} {{workload}}: {{slo}}"))
+        .ask(range(format!("max by (target, workload, slo) ({}) >= 0", expr::burn()), "{{target}} {{workload}}: {{slo}}"))
         .when_empty("no objectives: promise something under [[slos]]")
         .steps(GOOD, &[(1.0, WARN), (6.0, BAD)])
         .default("decimals", json!(1))

@@ -136,7 +136,7 @@ pub(super) fn heat(title: &str, description: &str, unit: &str) -> Panel {
     let mut panel = panel("heatmap", title, description, unit);
     panel.options = json!({
         "calculate": false, "cellGap": 1,
-        "color": { "mode": "scheme", "scheme": "Cividis", "steps": 64, "reverse": false, "exponent": 0.5, "fill": look::GOOD },
+        "color": { "mode": "scheme", "scheme": "Cividis", "steps": 64, "reverse": false, "fill": look::GOOD },
         "filterValues": { "le": 1e-9 }, "legend": { "show": true },
         "tooltip": { "mode": "single", "show": true, "yHistogram": true, "showColorScale": true },
         "yAxis": { "axisPlacement": "left", "unit": unit, "reverse": false },
@@ -150,7 +150,7 @@ pub(super) fn timeline(title: &str, description: &str, unit: &str) -> Panel {
     let mut panel = panel("state-timeline", title, description, unit).size(24, 7);
     panel.options = json!({
         "mergeValues": true, "showValue": "never", "alignValue": "left", "rowHeight": 0.85,
-        "legend": { "displayMode": "list", "placement": "bottom", "showLegend": true },
+        "legend": { "displayMode": "list", "placement": "bottom", "showLegend": true, "calcs": [] },
         "tooltip": { "mode": "single", "sort": "none" },
     });
     panel
@@ -161,8 +161,15 @@ pub(super) fn timeline(title: &str, description: &str, unit: &str) -> Panel {
 /// Rows and columns; the labels of the series are columns, too.
 pub(super) fn table(title: &str, description: &str) -> Panel {
     let mut panel = panel("table", title, description, "short").size(24, 9);
-    panel.options = json!({ "showHeader": true, "cellHeight": "sm", "footer": { "show": false } });
-    panel.default("custom", json!({ "align": "auto", "filterable": true, "cellOptions": { "type": "auto" } }))
+    // A unit of all columns would read numbers into labels: version 0.10 would become 0.100.
+    panel.defaults.remove("unit");
+    panel.options = json!({ "showHeader": true, "cellHeight": "sm" });
+    panel
+        .default("custom", json!({ "align": "auto", "filterable": true, "cellOptions": { "type": "auto" } }))
+        // What the whole table says when it is empty would else stand in each of its empty cells.
+        .over(json!({
+            "matcher": { "id": "byRegexp", "options": "/.*/" }, "properties": [{ "id": "noValue", "value": "–" }],
+        }))
 }
 
 impl Panel {
@@ -181,9 +188,11 @@ impl Panel {
         self
     }
 
-    /// What it says in place of "No data".
+    /// What it says in place of "No data". A single number says it in grey: by itself it would take the colour of 0.
     pub(super) fn when_empty(self, text: &str) -> Self {
-        self.default("noValue", text.into())
+        let is_stat = self.kind == "stat";
+        let panel = self.default("noValue", text.into());
+        if is_stat { panel.mapped(&[look::no_number(text)]) } else { panel }
     }
 
     /// Colours by value: one below the first bound, then one from each bound on.
@@ -193,8 +202,17 @@ impl Panel {
     }
 
     /// Words in place of numbers.
-    pub(super) fn mapped(self, mappings: &[Value]) -> Self {
-        self.default("mappings", mappings.into())
+    pub(super) fn mapped(mut self, mappings: &[Value]) -> Self {
+        let known = self.defaults.entry("mappings").or_insert_with(|| json!([]));
+        if let Some(known) = known.as_array_mut() {
+            known.extend_from_slice(mappings);
+        }
+        self
+    }
+
+    /// The words alone give colours. With thresholds, Grafana would show those in the place of the words.
+    pub(super) fn in_words(self, mappings: &[Value]) -> Self {
+        self.mapped(mappings).default("color", json!({ "mode": "fixed", "fixedColor": look::NEUTRAL }))
     }
 
     /// A series of this name always has this colour.
@@ -278,9 +296,9 @@ impl Column {
         self.with("custom.cellOptions", &json!({ "type": "color-background", "mode": "basic" }))
     }
 
-    /// Words whose colours the mappings give.
+    /// Words whose colours the mappings give; what has no word has no colour.
     pub(super) fn words(self, mappings: &[Value]) -> Self {
-        self.mapped(mappings).lit()
+        self.mapped(mappings).steps(look::CLEAR, &[])
     }
 
     pub(super) fn decimals(self, decimals: u32) -> Self {

@@ -112,8 +112,7 @@ fn verdicts() -> Panel {
     );
     timeline("Verdicts over time", "What was known of the present release beside the one before, and since when. A line that turns to regressed names the metric to look at; one that stays undecided for days is probed too seldom for its noise.", "none")
         .ask(range(state, "{{target}} {{workload}} {{metric}}"))
-        .mapped(&[look::words(&[("0", "undecided", NEUTRAL), ("1", "same", GOOD), ("2", "improved", BETTER), ("3", "regressed", BAD)])])
-        .steps(NEUTRAL, &[(1.0, GOOD), (2.0, BETTER), (3.0, BAD)])
+        .in_words(&[look::words(&[("0", "undecided", NEUTRAL), ("1", "same", GOOD), ("2", "improved", BETTER), ("3", "regressed", BAD)])])
         .when_empty(NO_CHANGE)
         .size(24, 10)
 }

@@ -36,13 +36,14 @@ fn numbers() -> Vec<Panel> {
             .ask(now(format!("min by (target) ({})", of(&cat::UP)), "{{target}}"))
             .option("textMode", json!("value"))
             .mapped(&[look::words(&[("1", "up", GOOD), ("0", "DOWN", BAD)])])
+            .when_empty("not probed")
             .steps(BAD, &[(1.0, GOOD)]),
         stat("Last success", "How long ago a probe of a chosen workload last succeeded. Compare it with the interval between probes: much longer means that they fail or are skipped.", "s")
             .ask(now(age, "ago"))
             .default("decimals", json!(0)),
         stat("Succeeded", "The share of probes that succeeded in the time shown.", "percentunit")
             .ask(now(success, "succeeded"))
-            .mapped(&[look::no_number("no probes yet")])
+            .when_empty("no probes yet")
             .steps(BAD, &[(0.95, WARN), (0.99, GOOD)]),
         stat("Budget left", "The least that is left of an error budget of this target. Below a tenth: no risky change until it has recovered; below 0 the promise of its window is broken.", "percentunit")
             .ask(now(format!("min({})", expr::budget_left()), "left"))
@@ -61,7 +62,7 @@ fn numbers() -> Vec<Panel> {
 
 fn budgets() -> Panel {
     timeline("Error budgets burning, by objective", "How fast each error budget of this target was spent, over an hour: 1 just lasts for its window. The left edge of a coloured stretch is when users began to notice.", "none")
-        .ask(range(format!("max by (workload, slo) ({})", expr::burn()), "{{workload}}: {{slo}}"))
+        .ask(range(format!("max by (workload, slo) ({}) >= 0", expr::burn()), "{{workload}}: {{slo}}"))
         .when_empty("no objectives: promise something under [[slos]]")
         .steps(GOOD, &[(1.0, WARN), (6.0, BAD)])
         .default("decimals", json!(1))
@@ -120,10 +121,13 @@ impl Told {
     fn panels(&self) -> [Panel; 2] {
         let Self { family, name, metric, what, advice } = self;
         let increase = format!("sum by (le) (increase({}[$window]))", part(family, "_bucket", ""));
-        let heat =
-            heat(&format!("{name}: all of it"), &format!("{what} Brighter cells hold more. {advice}"), "s")
-                .ask(buckets(increase))
-                .size(12, 8);
+        let heat = heat(
+            &format!("{name}: all of it"),
+            &format!("{what} Cells that stand out from the background hold more. {advice}"),
+            "s",
+        )
+        .ask(buckets(increase))
+        .size(12, 8);
         let promised = part(&cat::SLO_THRESHOLD, "", &format!("metric=\"{metric}\""));
         let quantiles = [("p50", "0.5"), ("p95", "0.95"), ("p99", "0.99")];
         let mut lines = lines(

@@ -57,6 +57,10 @@ const BREAKS: &[Break] = &[
         ask(d, "sloprobe_history_bytes");
     }),
     ("several_values_can_be_chosen", "$target", |d| alter(d, "target=~\"", "target=\"")),
+    ("several_values_can_be_chosen", "escapes only several", |d| {
+        variable(d, "target")["multi"] = json!(false);
+        variable(d, "target")["includeAll"] = json!(false);
+    }),
     ("several_values_can_be_chosen", "All is not", |d| variable(d, "target")["allValue"] = Value::Null),
     ("ranges_follow_the_window", "[5m]", |d| alter(d, "$window", "5m")),
     ("ranges_follow_the_window", "[$__interval]", |d| alter(d, "$window", "$__interval")),

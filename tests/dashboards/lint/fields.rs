@@ -41,7 +41,10 @@ fn matches_some(panel: &Panel, one: &Value) -> bool {
         }
         "byRegexp" => {
             let regex = Regex::new(wanted.trim_matches('/')).ok();
-            regex.is_some_and(|regex| legends(panel).iter().any(|legend| regex.is_match(&example(legend))))
+            let columns = organized(panel, "renameByName");
+            let columns = columns.iter().filter_map(|(_, name)| name.as_str().map(str::to_owned));
+            let mut names = legends(panel).into_iter().map(example).chain(columns);
+            regex.is_some_and(|regex| names.any(|name| regex.is_match(&name)))
         }
         "byFrameRefID" => panel.targets().iter().any(|target| target["refId"] == wanted),
         "byType" => true,

@@ -87,7 +87,9 @@ pub(super) fn nothing_hard_coded(_: &House, dashboard: &Dashboard) -> Vec<Findin
 
 /// Whether a matcher leaves exactly what was chosen of a variable with the name of its label.
 fn is_choice(matcher: &Matcher, label: &str) -> bool {
-    matcher.label == label && matcher.operator == "=~" && used(&matcher.value) == [label]
+    matcher.label == label
+        && ["=", "=~"].contains(&matcher.operator.as_str())
+        && used(&matcher.value) == [label]
 }
 
 pub(super) fn filtered(_: &House, dashboard: &Dashboard) -> Vec<Finding> {
@@ -126,11 +128,15 @@ pub(super) fn several_values(_: &House, dashboard: &Dashboard) -> Vec<Finding> {
     };
     let mut found = Vec::new();
     for (owner, selector) in selectors(dashboard) {
-        for matcher in selector.matchers.iter().filter(|matcher| !matcher.operator.ends_with('~')) {
-            let several = used(&matcher.value).into_iter().filter(may_be_several);
-            found.extend(
-                several.map(|name| finding(&owner, format!("${name} may be several, and = takes one"))),
-            );
+        for matcher in &selector.matchers {
+            let (several, single): (Vec<_>, Vec<_>) =
+                used(&matcher.value).into_iter().partition(|name| may_be_several(&name.as_ref()));
+            let (wrong, why) = if matcher.operator.ends_with('~') {
+                (single, "is one, and Grafana escapes only several for a regular expression")
+            } else {
+                (several, "may be several, and = takes one")
+            };
+            found.extend(wrong.iter().map(|name| finding(&owner, format!("${name} {why}"))));
         }
     }
     // All of them must be one expression, not a list that grows with the installation.
