@@ -35,7 +35,8 @@ fn rendered(values: &str) -> BTreeMap<String, String> {
         }
         // What says that Helm manages it would not be true here.
         let of_helm = |line: &&str| !line.contains("helm.sh/") && !line.ends_with("managed-by: Helm");
-        text.lines().filter(of_helm).for_each(|line| {
+        // Some versions of helm end a document with a blank line.
+        text.trim_end().lines().filter(of_helm).for_each(|line| {
             file.push_str(line);
             file.push('\n');
         });
