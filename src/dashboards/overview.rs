@@ -55,6 +55,7 @@ fn numbers() -> Vec<Panel> {
             .steps(GOOD, &[(0.01, WARN), (0.05, BAD)]),
         stat("Probes per minute", "What is sent to the chosen targets in all. If it falls without a change of the configuration, open Probe health: skipped probes say why.", "none")
             .ask(now(format!("60 * {}", expr::rate(&cat::PROBES, "", "", "")), "probes"))
+            .when_empty("no probes yet")
             .default("decimals", json!(1)),
         stat("Doubtful measurements", "The share of probes during which the probe's own machine was late. Above 1 %: trust no tail of any graph before Probe health is clean again.", "percentunit")
             .ask(now(share(&cat::SUSPECT), "doubtful"))

@@ -28,7 +28,7 @@ fn sections() -> Vec<Section> {
 
 fn numbers() -> Vec<Panel> {
     let info = format!("max by (engine, version) ({})", of(&cat::TARGET_INFO));
-    let age = format!("time() - max({})", part(&cat::LAST_SUCCESS, "", ""));
+    let age = format!("time() - max({} > 0)", of(&cat::LAST_SUCCESS));
     let success = format!("1 - {} / {}", expr::grown(&cat::FAILURES, ""), expr::grown(&cat::PROBES, ""));
     let expiry = format!("min({}) - time()", of(&cat::CERTIFICATE_EXPIRY));
     vec![
@@ -40,6 +40,7 @@ fn numbers() -> Vec<Panel> {
             .steps(BAD, &[(1.0, GOOD)]),
         stat("Last success", "How long ago a probe of a chosen workload last succeeded. Compare it with the interval between probes: much longer means that they fail or are skipped.", "s")
             .ask(now(age, "ago"))
+            .when_empty("never yet")
             .default("decimals", json!(0)),
         stat("Succeeded", "The share of probes that succeeded in the time shown.", "percentunit")
             .ask(now(success, "succeeded"))
@@ -52,6 +53,7 @@ fn numbers() -> Vec<Panel> {
             .steps(BAD, &[(0.1, WARN), (0.5, GOOD)]),
         stat("Runs", "The engine and its version, as the server says; two while a rolling upgrade is under way. What the last change did is on the dashboard Releases.", "none")
             .ask(now(info, "{{engine}} {{version}}"))
+            .when_empty("not known yet")
             .option("textMode", json!("name")),
         stat("Certificate ends in", "How long the certificates that the target presents are still valid. Renew them at two weeks; from three days on an alert is critical.", "s")
             .ask(now(expiry, "left"))

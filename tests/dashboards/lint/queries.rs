@@ -130,7 +130,7 @@ pub(super) fn several_values(_: &House, dashboard: &Dashboard) -> Vec<Finding> {
     for (owner, selector) in selectors(dashboard) {
         for matcher in &selector.matchers {
             let (several, single): (Vec<_>, Vec<_>) =
-                used(&matcher.value).into_iter().partition(|name| may_be_several(&name.as_ref()));
+                used(&matcher.value).into_iter().partition(may_be_several);
             let (wrong, why) = if matcher.operator.ends_with('~') {
                 (single, "is one, and Grafana escapes only several for a regular expression")
             } else {
