@@ -23,8 +23,9 @@ fn settings(engine: &str) -> String {
         format!("[[workloads]]\nname = '{name}'\nkind = '{kind}'\ninput_tokens = 20\noutput_tokens = 8\n")
     };
     let targets = target("one", "{ tiny = 3, small = 1 }") + &target("two", "{ tiny = 1 }");
-    let slo = "[[slos]]\nname = 'up'\nmetric = 'availability'\nobjective = 99\n";
-    targets + &workload("tiny", "chat") + &workload("small", "rag") + slo
+    let slos = "[[slos]]\nname = 'up'\nmetric = 'availability'\nobjective = 99\n\
+                [[slos]]\nname = 'in-time'\nmetric = 'latency'\nbelow = '30s'\nobjective = 99\n";
+    targets + &workload("tiny", "chat") + &workload("small", "rag") + slos
 }
 
 fn plan(text: &str) -> Plan {

@@ -163,7 +163,8 @@ fn workload() -> Vec<Panel> {
 
 /// Means, because only means add up.
 fn where_time_goes() -> Panel {
-    let probes = rate(&cat::LATENCY, "_count", "", "");
+    // Failed probes connect, too: where all of them fail there is no mean of those that succeed.
+    let probes = format!("({} > 0)", rate(&cat::LATENCY, "_count", "", ""));
     let opening = |phase: &str| {
         format!("{} / {probes}", rate(&cat::CONNECTION, "_sum", &format!("phase=\"{phase}\""), ""))
     };
