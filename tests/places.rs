@@ -4,11 +4,9 @@
 mod common;
 
 use std::fs;
-use std::path::Path;
-use std::process::{Command, Output};
 
-use common::prometheus::Prometheus;
-use common::service::{BOUND, REMEDY};
+use common::prometheus::{Prometheus, promtool};
+use common::service::BOUND;
 use common::{Daemon, config, eventually, root, run, sloprobe};
 use serde_json::{Value, json};
 use sloprobe::simulate::{self, Handle, Profile, Settings};
@@ -198,18 +196,6 @@ async fn by_remote_write_an_agent_brings_all_that_the_rules_need() {
     engine.control().set_faults(vec!["http-500".parse().expect("a known fault")]);
     all.expect("region_target:sloprobe_down:bool", 1.0, 1.0).await;
     assert_eq!(firing(&all).await, Ok(Vec::new()));
-}
-
-/// Whether promtool is content, and all that it said.
-fn promtool(args: &[&str], folder: &Path) -> (bool, String) {
-    let Output { status, stdout, stderr } = Command::new("promtool")
-        .args(args)
-        // Less time for collecting garbage: it ends soon anyway.
-        .env("GOGC", "400")
-        .current_dir(folder)
-        .output()
-        .unwrap_or_else(|error| panic!("promtool cannot be started: {error}\n    {REMEDY}"));
-    (status.success(), String::from_utf8_lossy(&[stdout, stderr].concat()).into_owned())
 }
 
 #[test]

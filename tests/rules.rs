@@ -11,7 +11,6 @@ mod mutants;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output};
 
 use common::{root, run, sloprobe};
 use mutants::Mutant;
@@ -22,9 +21,6 @@ use tempfile::TempDir;
 
 const CONFIG: &str = "tests/rules/sloprobe.toml";
 
-const REMEDY: &str =
-    "run tests/run.sh, which installs what the tests need (Debian: apt-get install prometheus)";
-
 /// The end of promtool and all that it said.
 struct Verdict {
     is_good: bool,
@@ -32,15 +28,8 @@ struct Verdict {
 }
 
 fn promtool(args: &[&str], folder: &Path) -> Verdict {
-    let Output { status, stdout, stderr } = Command::new("promtool")
-        .args(args)
-        // Less time for collecting garbage: it ends soon anyway.
-        .env("GOGC", "400")
-        .current_dir(folder)
-        .output()
-        .unwrap_or_else(|error| panic!("promtool cannot be started: {error}\n    {REMEDY}"));
-    let said = String::from_utf8_lossy(&[stdout, stderr].concat()).into_owned();
-    Verdict { is_good: status.success(), said }
+    let (is_good, said) = common::prometheus::promtool(args, folder);
+    Verdict { is_good, said }
 }
 
 fn test_file(alert: &str) -> String {

@@ -1,8 +1,11 @@
 //! A real Prometheus and what a test asks it.
 
+use std::path::Path;
+use std::process::{Command, Output};
+
 use serde_json::Value;
 
-use super::service::{BOUND, Service};
+use super::service::{BOUND, REMEDY, Service};
 use super::{eventually, get};
 
 #[derive(Debug)]
@@ -101,4 +104,16 @@ pub fn percent_encoded(text: &str) -> String {
         .map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
         .collect::<Vec<_>>()
         .concat()
+}
+
+/// Whether promtool is content, and all that it said.
+pub fn promtool(args: &[&str], folder: &Path) -> (bool, String) {
+    let Output { status, stdout, stderr } = Command::new("promtool")
+        .args(args)
+        // Less time for collecting garbage: it ends soon anyway.
+        .env("GOGC", "400")
+        .current_dir(folder)
+        .output()
+        .unwrap_or_else(|error| panic!("promtool cannot be started: {error}\n    {REMEDY}"));
+    (status.success(), String::from_utf8_lossy(&[stdout, stderr].concat()).into_owned())
 }
