@@ -1,9 +1,11 @@
 //! The composition root: builds everything from a [`Plan`] and keeps it running.
 
+mod crew;
 mod keeper;
 mod memory;
 mod verdicts;
 
+use std::num::NonZeroUsize;
 use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,7 +13,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use tokio::net::TcpListener;
 use tokio::sync::watch;
-use tokio::task::JoinSet;
+use tokio::task::{JoinSet, spawn_blocking};
 use tokio::time::{Instant, timeout};
 
 use crate::config::Plan;
@@ -22,12 +24,15 @@ use crate::record::{self, Recorder};
 use crate::release::{Patience, Releases};
 use crate::schedule::Schedule;
 use crate::schedule::cadence::{Grid, Rotation};
+use crate::schedule::desk::{Consumer, Consumers, Desk, Inbox};
 use crate::schedule::guard::{Guard, House};
 use crate::schedule::identify::{self, Pace};
-use crate::schedule::pulse::Pulse;
+use crate::schedule::measuring::{Defect, MeasuringThread, threads_for};
 use crate::schedule::standing::Standing;
+use crate::schedule::trip::Trip;
 use crate::serve::{self, Shown};
-use crate::workload::Source;
+use crate::workload::{Learner, Source};
+use crew::Crew;
 use keeper::Keeper;
 pub use memory::Memory;
 pub use verdicts::Found;
@@ -42,14 +47,39 @@ pub struct Daemon {
     keeper: Keeper,
     found: Found,
     transports: Vec<Arc<Transport>>,
+    consumers: Vec<Arc<dyn Consumer>>,
+    /// Where probes are measured.
+    pub measuring: Measuring,
     /// How often each target is asked what it runs.
     pub pace: Pace,
     /// How often a new release is held against the one before.
     pub look_every: Duration,
 }
 
+/// Where probes are measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Measuring {
+    /// On so many threads that do nothing else.
+    Threads(NonZeroUsize),
+    /// On the runtime that runs the daemon: for tests, whose stopped clock does not reach other threads.
+    Here,
+}
+
+/// What the task that asks what a target runs works with.
+struct Asked {
+    transport: Arc<Transport>,
+    learners: Vec<Learner>,
+    standing: Arc<Standing>,
+}
+
+/// The tasks of a daemon; all end when the set is dropped.
+type Tasks = JoinSet<Result<(), Defect>>;
+
 /// At the start the targets are asked what they run this far apart, so as not to disturb the first probes.
 const IDENTIFY_SPREAD: Duration = Duration::from_millis(10);
+
+/// Longer than the desk takes for what waits at the end.
+const DESK_PATIENCE: Duration = Duration::from_secs(5);
 
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -61,10 +91,14 @@ pub enum Error {
     History(#[from] history::Error),
     #[error("the metrics can no longer be served: {0}")]
     Serve(std::io::Error),
-    #[error("the schedule of a target ended by a defect: {0}")]
-    Schedule(tokio::task::JoinError),
-    #[error("the schedule of a target ended though nobody asked it to")]
-    ScheduleEnded,
+    #[error("a thread cannot be started: {0}")]
+    Thread(std::io::Error),
+    #[error(transparent)]
+    Measuring(#[from] Defect),
+    #[error("a part of the daemon ended by a defect: {0}")]
+    Task(tokio::task::JoinError),
+    #[error("a part of the daemon ended though nobody asked it to")]
+    EndedEarly,
 }
 
 impl Daemon {
@@ -83,6 +117,8 @@ impl Daemon {
             plan.targets.iter().map(|target| Ok(Arc::new(Transport::new(target, &trust)?))).collect();
         Ok(Self {
             transports: transports?,
+            consumers: Vec::new(),
+            measuring: Measuring::Threads(plan.threads.unwrap_or_else(|| threads_for(plan.most_under_way()))),
             plan,
             recorder,
             releases,
@@ -95,6 +131,11 @@ impl Daemon {
 
     pub fn recorder(&self) -> Arc<Recorder> {
         Arc::clone(&self.recorder)
+    }
+
+    /// Tells somebody else of every finished probe, too.
+    pub fn tell(&mut self, consumer: Arc<dyn Consumer>) {
+        self.consumers.push(consumer);
     }
 
     /// What became of each target with its present release.
@@ -121,77 +162,111 @@ impl Daemon {
             targets: self.plan.targets.clone(),
             ready: AtomicBool::new(true),
         });
-        let mut schedules = self.start(&stopped);
+        let (desk, inbox) = self.open_desk().map_err(Error::Thread)?;
+        let mut tasks = self.start(&stopped, &inbox)?;
+        // The desk ends with the last inbox; the others are with the schedules.
+        drop(inbox);
         let mut server = pin!(serve::run(listener, Arc::clone(&shown)));
         tokio::select! {
             ended = &mut server => return Err(Error::Serve(ended.err().unwrap_or_else(ended_early))),
-            Some(ended) = schedules.join_next() => {
-                return Err(ended.err().map_or(Error::ScheduleEnded, Error::Schedule));
+            Some(ended) = tasks.join_next() => {
+                ended.map_err(Error::Task)??;
+                return Err(Error::EndedEarly);
             }
             () = shutdown => {}
         }
         shown.ready.store(false, Ordering::Relaxed);
         let _ = stop.send(true);
         // Metrics stay readable to the end: the last scrape shows what was skipped and why.
-        let drained = async { while schedules.join_next().await.is_some() {} };
+        let drained = async { while tasks.join_next().await.is_some() {} };
         tokio::select! {
             _ = &mut server => {}
             left = timeout(drain, drained) => if left.is_err() {
                 tracing::warn!("probes still under way after {} are abandoned", humantime::format_duration(drain));
             }
         }
+        drop(tasks);
+        let _ = timeout(DESK_PATIENCE, spawn_blocking(|| desk.close())).await;
         Ok(())
     }
 
-    /// Spawns the pulse, and for each target its schedule and the task that asks what it runs; all end when the set is dropped.
-    fn start(&self, stopped: &watch::Receiver<bool>) -> JoinSet<()> {
+    fn open_desk(&self) -> std::io::Result<(Desk, Inbox)> {
+        Desk::open(Consumers {
+            releases: self.releases(),
+            history: self.keeper.history(),
+            recorder: self.recorder(),
+            others: self.consumers.clone(),
+        })
+    }
+
+    /// Starts the measuring threads, and for each target the task that asks what it runs.
+    fn start(&self, stopped: &watch::Receiver<bool>, inbox: &Inbox) -> Result<Tasks, Error> {
         let now = Instant::now();
-        let pulse = Arc::new(Pulse::new(now));
+        let mut tasks = JoinSet::new();
+        let (crews, asked) = self.crews(inbox, now);
+        for (number, crew) in crews.into_iter().enumerate() {
+            let (recorder, stopped) = (self.recorder(), stopped.clone());
+            let work = move || crew.work(recorder, stopped);
+            match self.measuring {
+                Measuring::Threads(_) => {
+                    let thread = MeasuringThread::spawn(&format!("measure-{number}"), work);
+                    tasks.spawn(thread.map_err(Error::Thread)?.ended());
+                }
+                Measuring::Here => drop(tasks.spawn(part(work()))),
+            }
+        }
+        let mut learners = Vec::new();
+        let mut first = now;
+        for Asked { transport, learners: own, standing } in asked {
+            let name = &transport.target().name;
+            learners.extend(own.iter().map(|learner| (name.to_string(), learner.clone())));
+            let (releases, pace) = (self.releases(), self.pace);
+            let asking = identify::watch(transport, releases, standing, own, first, pace, stopped.clone());
+            tasks.spawn(part(asking));
+            first += IDENTIFY_SPREAD;
+        }
+        tasks.spawn(part(self.keeper.clone().watch(stopped.clone())));
+        let verdicts = Verdicts::new(self.releases(), self.keeper.history(), self.recorder(), self.found());
+        tasks.spawn(part(verdicts.watch(self.plan.targets.clone(), self.look_every, stopped.clone())));
+        if let Some(path) = self.plan.state.clone() {
+            tasks.spawn(part(memory::keep(path, learners, stopped.clone())));
+        }
+        Ok(tasks)
+    }
+
+    /// The schedules of all targets, spread over the measuring threads, and what the task beside each works with.
+    fn crews(&self, inbox: &Inbox, now: Instant) -> (Vec<Crew>, Vec<Asked>) {
         let largest = self.plan.workloads.iter().map(|w| w.expected_tokens()).max().unwrap_or(0);
         let house = House::new(self.plan.limits, largest, now);
-        let mut tasks = JoinSet::new();
         let memory = Memory::load(self.plan.state.as_deref());
-        let mut learners = Vec::new();
-        let count = self.plan.targets.len();
-        let mut first = now;
+        let threads = match self.measuring {
+            Measuring::Threads(count) => count.get(),
+            Measuring::Here => 1,
+        };
+        let mut crews: Vec<Crew> = (0..threads).map(|_| Crew::new(now)).collect();
+        let mut asked = Vec::new();
         for (index, (target, transport)) in self.plan.targets.iter().zip(&self.transports).enumerate() {
+            let crew = &mut crews[index % threads];
             let standing = Arc::new(Standing::default());
             let sources = sources(target, &memory);
-            let own: Vec<_> = sources.iter().map(Source::learner).collect();
-            learners.extend(own.iter().map(|learner| (target.name.to_string(), learner.clone())));
-            let schedule = Schedule {
-                target: Arc::clone(target),
+            asked.push(Asked {
                 transport: Arc::clone(transport),
-                grid: Grid::staggered(now, target.rate.interval, index, count),
+                learners: sources.iter().map(Source::learner).collect(),
+                standing: Arc::clone(&standing),
+            });
+            crew.schedules.push(Schedule {
+                target: Arc::clone(target),
+                trip: Trip { transport: Arc::clone(transport), pulse: Arc::clone(&crew.pulse) },
+                grid: Grid::staggered(now, target.rate.interval, index, self.plan.targets.len()),
                 rotation: Rotation::new(target.mix.iter().map(|share| share.weight)),
                 sources,
                 guard: Guard::new(&house, target, now),
                 recorder: self.recorder(),
-                releases: self.releases(),
-                history: self.keeper.history(),
-                pulse: Arc::clone(&pulse),
-                standing: Arc::clone(&standing),
-            };
-            tasks.spawn(schedule.run(stopped.clone()));
-            let (transport, releases) = (Arc::clone(transport), self.releases());
-            let (pace, stopped) = (self.pace, stopped.clone());
-            tasks.spawn(identify::watch(transport, releases, standing, own, first, pace, stopped));
-            first += IDENTIFY_SPREAD;
+                standing,
+                inbox: inbox.clone(),
+            });
         }
-        tasks.spawn(self.keeper.clone().watch(stopped.clone()));
-        let verdicts = Verdicts::new(self.releases(), self.keeper.history(), self.recorder(), self.found());
-        tasks.spawn(verdicts.watch(self.plan.targets.clone(), self.look_every, stopped.clone()));
-        if let Some(path) = self.plan.state.clone() {
-            tasks.spawn(memory::keep(path, learners, stopped.clone()));
-        }
-        let (recorder, mut stopped) = (self.recorder(), stopped.clone());
-        tasks.spawn(async move {
-            tokio::select! {
-                () = pulse.beat(|lag| recorder.loop_lag(lag)) => {}
-                _ = stopped.wait_for(|&stop| stop) => {}
-            }
-        });
-        tasks
+        (crews, asked)
     }
 }
 
@@ -206,6 +281,12 @@ pub fn sources(target: &Target, memory: &Memory) -> Vec<Source> {
 /// What prompts are drawn from: another in every run.
 pub fn origin() -> u64 {
     clock::wall_now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos() as u64
+}
+
+/// A part of the daemon that is no measuring thread.
+async fn part(work: impl Future<Output = ()>) -> Result<(), Defect> {
+    work.await;
+    Ok(())
 }
 
 fn ended_early() -> std::io::Error {

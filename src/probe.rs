@@ -270,7 +270,8 @@ impl Exchange<'_> {
 fn with_address(fault: Fault, target: &Target) -> Fault {
     match fault.failure {
         Failure::Dns | Failure::Connect | Failure::Tls => {
-            fault.failure.because(format!("cannot connect to {}: {}", target.address(), fault.detail))
+            let detail = format!("cannot connect to {}: {}", target.address(), fault.detail);
+            Fault { detail, ..fault }
         }
         _ => fault,
     }

@@ -1,19 +1,17 @@
-//! One [`Report`] becomes metrics, recent samples and a line in the log.
+//! One [`Report`] becomes metrics and a line in the log.
 
 mod history;
 mod info;
 mod metrics;
 mod narrator;
 mod objectives;
+mod place;
 mod process;
 mod quality;
-pub mod recent;
 mod releases;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
-
-use tokio::time::Instant;
 
 use crate::domain::{Makeup, Report, Skip, Slo, Target, Workload, clock};
 use history::History;
@@ -21,7 +19,6 @@ pub use history::Keeping;
 use metrics::Metrics;
 use narrator::Narrator;
 use quality::Quality;
-use recent::{Recent, Window};
 use releases::Releases;
 
 /// Everything that is known of what was measured.
@@ -30,7 +27,6 @@ pub struct Recorder {
     metrics: Metrics,
     releases: Releases,
     history: History,
-    recent: Mutex<Recent>,
     narrator: Mutex<Narrator>,
     quality: Mutex<Quality>,
 }
@@ -57,7 +53,6 @@ impl Recorder {
             releases: Releases::new(metrics.registry())?,
             history: History::new(metrics.registry())?,
             metrics,
-            recent: Mutex::default(),
             narrator: Mutex::default(),
             quality: Mutex::default(),
         })
@@ -69,19 +64,22 @@ impl Recorder {
 
     /// A probe is about to be sent.
     pub fn started(self: &Arc<Self>, target: &Arc<Target>, workload: &Arc<Workload>) -> Running {
-        self.metrics.started(target, workload);
+        if let Some(place) = self.metrics.place(target, workload) {
+            place.started();
+        }
         Running { recorder: Arc::clone(self), target: Arc::clone(target), workload: Arc::clone(workload) }
     }
 
     /// A due time was not served.
     pub fn skipped(&self, target: &Target, workload: &Workload, reason: Skip) {
-        self.metrics.skipped(target, workload, reason);
+        if let Some(place) = self.metrics.place(target, workload) {
+            place.skipped(reason);
+        }
         lock(&self.narrator).skipped(target, workload, reason);
     }
 
     pub fn record(&self, report: &Report) {
         self.metrics.record(report, clock::wall_now());
-        lock(&self.recent).add(report, Instant::now());
         lock(&self.narrator).tell(report);
         lock(&self.quality).tell(report);
     }
@@ -98,18 +96,15 @@ impl Recorder {
 
     /// How many probes an objective has counted, and how many of them were bad.
     pub fn counted(&self, target: &Target, workload: &Workload, slo: &Slo) -> [u64; 2] {
-        self.metrics.counted(target, workload, slo)
-    }
-
-    /// What a target's workload showed since `since`.
-    pub fn window(&self, target: &Target, workload: &Workload, since: Instant) -> Window {
-        lock(&self.recent).window(target, workload, since)
+        self.metrics.place(target, workload).map_or([0; 2], |place| place.counted(slo))
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        self.recorder.metrics.ended(&self.target, &self.workload);
+        if let Some(place) = self.recorder.metrics.place(&self.target, &self.workload) {
+            place.ended();
+        }
     }
 }
 
@@ -181,18 +176,40 @@ mod tests {
     }
 
     #[test]
+    fn a_suspect_probe_is_counted_and_measures_nothing() {
+        let target = fixture::target("t", &["w"]);
+        let slo = Arc::new(fixture::slo("fast", Goal::Below(Measure::Ttft, MS)));
+        let recorder = Recorder::new(std::slice::from_ref(&target), &[slo]).unwrap();
+        let mut report = fixture::report(&target, sample(), None);
+        report.suspect = true;
+        recorder.record(&report);
+        for (series, expected) in [
+            (r#"sloprobe_up{target="t"}"#, 1.0),
+            (r#"sloprobe_suspect_total{target="t",workload="w"}"#, 1.0),
+            (r#"sloprobe_answers_total{target="t",verdict="unchecked",workload="w"}"#, 1.0),
+            (r#"sloprobe_tokens_total{direction="output",target="t",workload="w"}"#, 20.0),
+            (r#"sloprobe_ttft_seconds_count{target="t",workload="w"}"#, 0.0),
+            (r#"sloprobe_itl_seconds_count{target="t",workload="w"}"#, 0.0),
+            (r#"sloprobe_stall_seconds_count{target="t",workload="w"}"#, 0.0),
+            (r#"sloprobe_connection_seconds_count{phase="connect",target="t",workload="w"}"#, 0.0),
+            (r#"sloprobe_slo_events_total{slo="fast",target="t",workload="w"}"#, 0.0),
+        ] {
+            assert!(close(value(&recorder, series), expected), "{series}: {}", value(&recorder, series));
+        }
+    }
+
+    #[test]
     fn a_failure_is_counted_by_its_reason_and_measures_nothing_but_its_connection() {
         let target = fixture::target("t", &["w"]);
         let recorder = Recorder::new(std::slice::from_ref(&target), &[]).unwrap();
         let mut report = fixture::report(&target, sample(), Some(Failure::Truncated.because("cut")));
-        report.suspect = true;
         report.tokens = Tokens::default();
         recorder.record(&report);
         for (series, expected) in [
             (r#"sloprobe_up{target="t"}"#, 0.0),
             (r#"sloprobe_failures_total{reason="truncated",target="t",workload="w"}"#, 1.0),
             (r#"sloprobe_failures_total{reason="empty",target="t",workload="w"}"#, 0.0),
-            (r#"sloprobe_suspect_total{target="t",workload="w"}"#, 1.0),
+            (r#"sloprobe_suspect_total{target="t",workload="w"}"#, 0.0),
             (r#"sloprobe_ttft_seconds_count{target="t",workload="w"}"#, 0.0),
             (r#"sloprobe_itl_seconds_count{target="t",workload="w"}"#, 0.0),
             (r#"sloprobe_latency_seconds_count{target="t",workload="w"}"#, 0.0),

@@ -1,15 +1,19 @@
 //! One task per target: wait until a probe is due, spawn it, never wait for its answer.
 //!
 //! The schedule is open-loop. A slow answer delays no other probe, and a due time that is not served is
-//! counted with its reason.
+//! counted with its reason. Schedules and their probes run on [`measuring`] threads; what follows a probe is
+//! done at the [`desk`].
 
 mod back_off;
 pub mod cadence;
 mod calibrate;
+pub mod desk;
 pub mod guard;
 pub mod identify;
+pub mod measuring;
 pub mod pulse;
 pub mod standing;
+pub mod trip;
 
 use std::sync::Arc;
 
@@ -18,31 +22,27 @@ use tokio::task::{JoinError, JoinSet};
 use tokio::time::{Instant, sleep_until};
 
 use crate::domain::{Skip, Target};
-use crate::history::History;
-use crate::probe::{self, Job, Transport};
 use crate::record::Recorder;
-use crate::release::Releases;
-use crate::workload::{Posed, Source};
+use crate::workload::Source;
 use cadence::{Grid, Rotation};
+use desk::{Delivery, Inbox};
 use guard::Guard;
-use pulse::Pulse;
 use standing::Standing;
+use trip::{Errand, Trip};
 
 /// Everything that the schedule of one target works with.
 #[derive(Debug)]
 pub struct Schedule {
     pub target: Arc<Target>,
-    pub transport: Arc<Transport>,
+    pub trip: Trip,
     pub grid: Grid,
     pub rotation: Rotation,
     /// In the order of the target's mix.
     pub sources: Vec<Source>,
     pub guard: Guard,
     pub recorder: Arc<Recorder>,
-    pub releases: Arc<Releases>,
-    pub history: History,
-    pub pulse: Arc<Pulse>,
     pub standing: Arc<Standing>,
+    pub inbox: Inbox,
 }
 
 impl Schedule {
@@ -74,36 +74,27 @@ impl Schedule {
         let due = self.grid.advance();
         let turn = self.rotation.turn();
         let workload = &self.target.mix[turn].workload;
+        if !self.inbox.has_room() {
+            return self.recorder.skipped(&self.target, workload, Skip::Late);
+        }
         let permit = match self.guard.admit(now, workload) {
             Ok(permit) => permit,
             Err(reason) => return self.recorder.skipped(&self.target, workload, reason),
         };
-        let job = Job {
-            target: Arc::clone(&self.target),
+        let source = &mut self.sources[turn];
+        let errand = Errand {
             workload: Arc::clone(workload),
-            prompt: self.sources[turn].next_prompt(),
+            seed: source.next_seed(),
+            learner: source.learner(),
             due,
         };
-        let posed = Posed::of(workload, &job.prompt);
-        let in_flight = self.recorder.started(&self.target, workload);
-        let (transport, recorder) = (Arc::clone(&self.transport), Arc::clone(&self.recorder));
-        let (pulse, learner) = (Arc::clone(&self.pulse), self.sources[turn].learner());
-        let (standing, releases) = (Arc::clone(&self.standing), Arc::clone(&self.releases));
-        let history = self.history.clone();
+        let counted = self.recorder.started(&self.target, workload);
+        let (trip, inbox) = (self.trip.clone(), self.inbox.clone());
+        let standing = Arc::clone(&self.standing);
         running.spawn(async move {
-            let mut report = probe::run(&transport, job).await;
-            report.suspect = pulse.was_late_since(report.timeline.started, Instant::now());
-            let forced = transport.knowledge().forces(&report.workload);
-            posed.judge(&mut report, forced).await;
-            if let Some(tokens) = report.tokens.prompt {
-                learner.learn(report.seed, tokens);
-            }
-            permit.settle(&report, Instant::now());
-            standing.hear(&report);
-            let (release, mixed) = releases.reported(&report);
-            history.keep(&report, release, mixed);
-            recorder.record(&report);
-            drop(in_flight);
+            let measured = trip.measure(errand).await;
+            permit.settle(measured.report(), Instant::now());
+            inbox.put(Delivery { measured, standing, running: counted });
         });
     }
 

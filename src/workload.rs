@@ -64,13 +64,23 @@ impl Source {
         }
     }
 
-    pub fn next_prompt(&mut self) -> Prompt {
+    /// The seed of the next prompt, of the length that has been learned: [`prompt`] makes the prompt of it.
+    pub fn next_seed(&mut self) -> Seed {
         let (input_tokens, _) = self.workload.lengths_at(self.step);
         let mut seed = Seed { random: self.random, step: self.step, size: 0 };
         seed.size = lock(&self.ruler).size_for(input_tokens, form(&self.workload, seed));
         self.random = scramble(self.random);
         self.step = self.step.wrapping_add(1);
+        seed
+    }
+
+    pub fn next_prompt(&mut self) -> Prompt {
+        let seed = self.next_seed();
         prompt(&self.workload, seed)
+    }
+
+    pub fn workload(&self) -> &Arc<Workload> {
+        &self.workload
     }
 
     pub fn learner(&self) -> Learner {

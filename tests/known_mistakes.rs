@@ -5,8 +5,8 @@ mod support;
 use std::collections::HashSet;
 use std::path::Path;
 
+use sloprobe::domain::Quantiles;
 use sloprobe::domain::{Channel, Failure, Report};
-use sloprobe::record::recent::Quantiles;
 use sloprobe::workload::{Ruler, Source};
 use support::{
     FINISH, PATIENT, Prober, ROLE, Server, Step, end, event, head, in_time, ms, plan, probe_script,

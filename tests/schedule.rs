@@ -7,7 +7,7 @@ mod support;
 use std::time::Duration;
 
 use sloprobe::config::Plan;
-use sloprobe::daemon::Daemon;
+use sloprobe::daemon::{Daemon, Measuring};
 use sloprobe::expose;
 use support::{PATIENT, Server, Step, in_time, plan, punctually};
 use tokio::net::TcpListener;
@@ -21,7 +21,9 @@ async fn run_for(plan: Plan, time: Duration) -> Vec<String> {
     run_daemon_for(Daemon::new(plan).unwrap(), time).await
 }
 
-async fn run_daemon_for(daemon: Daemon, time: Duration) -> Vec<String> {
+async fn run_daemon_for(mut daemon: Daemon, time: Duration) -> Vec<String> {
+    // A stopped clock does not reach other threads.
+    daemon.measuring = Measuring::Here;
     let recorder = daemon.recorder();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     daemon.run(listener, sleep(time), Duration::ZERO).await.unwrap();

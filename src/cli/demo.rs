@@ -2,11 +2,13 @@
 
 mod board;
 mod drill;
+mod recent;
 
 use std::io::IsTerminal as _;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
@@ -21,10 +23,12 @@ use crate::compare::Verdict;
 use crate::config::{self, Outside, Plan};
 use crate::daemon::{Daemon, Found};
 use crate::page::sentence;
+use crate::schedule::desk::Consumer;
 use crate::simulate::faults::Fault;
 use crate::simulate::{self, Handle, Profile, Settings};
 use board::Board;
 use drill::Drill;
+use recent::RecentProbes;
 
 /// Probes under way at the end are of no interest here.
 const DRAIN: Duration = Duration::from_millis(200);
@@ -87,7 +91,9 @@ pub(super) async fn run(args: DemoArgs) -> Result<ExitCode> {
     daemon.look_every = Duration::from_secs(1);
     let verdict = Told::new(daemon.found());
     let drill = Drill::new(&plan, daemon.recorder());
-    let board = Board::new(&plan, daemon.recorder(), std::io::stdout().is_terminal());
+    let recent = Arc::new(RecentProbes::default());
+    daemon.tell(Arc::clone(&recent) as Arc<dyn Consumer>);
+    let board = Board::new(&plan, recent, std::io::stdout().is_terminal());
     let (ask, asked) = oneshot::channel::<()>();
     let shutdown = async {
         let _ = asked.await;

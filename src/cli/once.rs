@@ -15,10 +15,12 @@ use super::endpoint::EndpointArgs;
 use super::{ConfigArgs, FAILED, MISUSED, output};
 use crate::config::Plan;
 use crate::daemon::{self, Memory};
-use crate::domain::{Identity, Report, Target, clock};
-use crate::probe::{self, Job, Transport, Trust};
+use crate::domain::{Identity, Report, clock};
+use crate::probe::{self, Transport, Trust};
+use crate::schedule::measuring::{MeasuringThread, threads_for};
 use crate::schedule::pulse::Pulse;
-use crate::workload::Posed;
+use crate::schedule::trip::{Errand, Measured, Trip};
+use crate::workload::Source;
 use show::{as_json, as_sentences, as_table, doubt, ending};
 
 /// Starts lie this far apart: a hundred probes that start in the same instant would measure each other's
@@ -63,8 +65,8 @@ pub(super) async fn run(args: OnceArgs) -> Result<ExitCode> {
         Ok(plan) => plan,
         Err(code) => return Ok(code),
     };
-    let jobs = prepare(&plan, &args)?;
-    if jobs.is_empty() {
+    let planned = prepare(&plan, &args)?;
+    if planned.is_empty() {
         let targets: Vec<_> = plan.targets.iter().map(|t| &*t.name).collect();
         let workloads: Vec<_> = plan.workloads.iter().map(|w| &*w.name).collect();
         eprintln!(
@@ -74,13 +76,12 @@ pub(super) async fn run(args: OnceArgs) -> Result<ExitCode> {
         );
         return Ok(ExitCode::from(MISUSED));
     }
-    let identities = identify_all(&jobs).await?;
-    let pulse = Arc::new(Pulse::new(Instant::now()));
-    let reports = probe_all(jobs, &pulse).await?;
+    let identities = identify_all(&planned).await?;
+    let (reports, lateness) = probe_all(planned).await?;
     let lines = if args.json {
         reports.iter().map(as_json).collect()
     } else {
-        let doubt = doubt(&reports, pulse.worst(Instant::now()));
+        let doubt = doubt(&reports, lateness);
         let ending = ending(&reports, clock::wall_now());
         [as_table(&reports), ending, doubt, as_sentences(&identities)].concat()
     };
@@ -89,78 +90,92 @@ pub(super) async fn run(args: OnceArgs) -> Result<ExitCode> {
     Ok(if failed { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
 }
 
+/// A probe that is to be sent.
+#[derive(Debug)]
+struct Planned {
+    transport: Arc<Transport>,
+    source: Source,
+}
+
 /// Everything that takes time is done before the first probe starts.
-fn prepare(plan: &Plan, args: &OnceArgs) -> Result<Vec<(Arc<Transport>, Job)>> {
+fn prepare(plan: &Plan, args: &OnceArgs) -> Result<Vec<Planned>> {
     let wanted = |names: &[String], name: &str| names.is_empty() || names.iter().any(|n| n == name);
     let trust = Trust::default();
     let memory = Memory::load(plan.state.as_deref());
-    let mut jobs: Vec<(Arc<Transport>, Job)> = Vec::new();
+    let mut planned = Vec::new();
     for target in plan.targets.iter().filter(|t| wanted(&args.target, &t.name)) {
         let first = Transport::new(target, &trust)?;
-        for (share, mut source) in target.mix.iter().zip(daemon::sources(target, &memory)) {
+        for (share, source) in target.mix.iter().zip(daemon::sources(target, &memory)) {
             if wanted(&args.workload, &share.workload.name) {
-                let job = Job {
-                    target: Arc::clone(target),
-                    workload: Arc::clone(&share.workload),
-                    prompt: source.next_prompt(),
-                    due: Instant::now(),
-                };
-                jobs.push((Arc::new(first.sibling()?), job));
+                planned.push(Planned { transport: Arc::new(first.sibling()?), source });
             }
         }
     }
-    Ok(jobs)
+    Ok(planned)
 }
 
 /// What each target runs, as far as it can be found out in a moment.
-async fn identify_all(jobs: &[(Arc<Transport>, Job)]) -> Result<Vec<(Arc<str>, Identity)>> {
-    let mut asked = Vec::new();
-    for (transport, job) in jobs {
-        let is_new = asked.last().is_none_or(|(target, _): &(Arc<Target>, _)| target.name != job.target.name);
-        if is_new {
+async fn identify_all(planned: &[Planned]) -> Result<Vec<(Arc<str>, Identity)>> {
+    let mut asked: Vec<(Arc<str>, _)> = Vec::new();
+    for Planned { transport, .. } in planned {
+        let name = &transport.target().name;
+        if asked.last().is_none_or(|(last, _)| last != name) {
             let transport = Arc::clone(transport);
             let asking = tokio::spawn(async move {
                 // What was found until then stays.
                 let _ = timeout(IDENTIFY_WITHIN, probe::identify(&transport)).await;
                 transport.knowledge().identity()
             });
-            asked.push((Arc::clone(&job.target), asking));
+            asked.push((Arc::clone(name), asking));
         }
     }
     let mut identities = Vec::new();
-    for (target, asking) in asked {
-        identities.push((Arc::clone(&target.name), asking.await?));
+    for (name, asking) in asked {
+        identities.push((name, asking.await?));
     }
     Ok(identities)
 }
 
-async fn probe_all(jobs: Vec<(Arc<Transport>, Job)>, pulse: &Arc<Pulse>) -> Result<Vec<Report>> {
-    let mut watch = JoinSet::new();
-    watch.spawn({
-        let pulse = Arc::clone(pulse);
-        async move { pulse.beat(|_| {}).await }
-    });
+/// Sends all probes from measuring threads, as the daemon does. Gives their reports in the order of `planned`, and how
+/// late the threads were at worst.
+async fn probe_all(planned: Vec<Planned>) -> Result<(Vec<Report>, Duration)> {
+    let threads = threads_for(planned.len()).get();
+    let mut shares: Vec<Vec<_>> = (0..threads).map(|_| Vec::new()).collect();
     let mut due = Instant::now();
-    let mut running = Vec::new();
-    for (transport, mut job) in jobs {
-        job.due = due;
+    for (place, one) in planned.into_iter().enumerate() {
+        shares[place % threads].push((place, one, due));
         due += SPREAD;
-        let pulse = Arc::clone(pulse);
-        running.push(tokio::spawn(async move {
-            sleep_until(job.due).await;
-            let posed = Posed::of(&job.workload, &job.prompt);
-            let mut report = probe::run(&transport, job).await;
-            report.suspect = pulse.was_late_since(report.timeline.started, Instant::now());
-            let forced = transport.knowledge().forces(&report.workload);
-            posed.judge(&mut report, forced).await;
-            report
-        }));
     }
-    let mut reports = Vec::new();
-    for probe in running {
-        reports.push(probe.await?);
+    let spawn = |(number, share)| MeasuringThread::spawn(&format!("measure-{number}"), || measure(share));
+    let running: Vec<_> = shares.into_iter().enumerate().map(spawn).collect::<std::io::Result<_>>()?;
+    let mut measured = Vec::new();
+    let mut worst = Duration::ZERO;
+    for thread in running {
+        let (own, late) = thread.ended().await?;
+        measured.extend(own);
+        worst = worst.max(late);
     }
-    Ok(reports)
+    measured.sort_by_key(|(place, _)| *place);
+    Ok((measured.into_iter().map(|(_, measured)| measured.finish()).collect(), worst))
+}
+
+/// Sends the probes of one thread at their due times.
+async fn measure(planned: Vec<(usize, Planned, Instant)>) -> (Vec<(usize, Measured)>, Duration) {
+    let pulse = Arc::new(Pulse::new(Instant::now()));
+    let probes = planned.into_iter().map(|(place, Planned { transport, mut source }, due)| {
+        let trip = Trip { transport, pulse: Arc::clone(&pulse) };
+        let (workload, learner) = (Arc::clone(source.workload()), source.learner());
+        let errand = Errand { workload, seed: source.next_seed(), learner, due };
+        async move {
+            sleep_until(due).await;
+            (place, trip.measure(errand).await)
+        }
+    });
+    let running: JoinSet<_> = probes.collect();
+    tokio::select! {
+        measured = running.join_all() => (measured, pulse.worst(Instant::now())),
+        () = pulse.beat(|_| {}) => unreachable!("a pulse beats for ever"),
+    }
 }
 
 #[cfg(test)]
@@ -170,8 +185,9 @@ mod tests {
     use tokio::net::TcpListener;
 
     use super::*;
-    use crate::domain::{Prompt, fixture};
+    use crate::domain::fixture;
     use crate::simulate::{self, Profile, Settings};
+    use crate::workload::Ruler;
 
     #[tokio::test]
     async fn a_probe_beside_a_loop_that_stood_still_is_suspect() {
@@ -183,10 +199,7 @@ mod tests {
         target.url = engine.base_url().parse().unwrap();
         let target = Arc::new(target);
         let transport = Arc::new(Transport::new(&target, &Trust::default()).unwrap());
-        let workload = Arc::clone(&target.mix[0].workload);
-        let prompt = Prompt::of_user("hello", 200);
-        let job = Job { target, workload, prompt, due: Instant::now() };
-        let pulse = Arc::new(Pulse::new(Instant::now()));
+        let source = Source::new(&target.mix[0].workload, 1, Ruler::default());
         let standstill = Duration::from_millis(60);
         // The runtime of a test has one thread: while this task works, nothing else runs.
         tokio::spawn(async move {
@@ -196,12 +209,14 @@ mod tests {
                 std::hint::spin_loop();
             }
         });
-        let reports = probe_all(vec![(transport, job)], &pulse).await.unwrap();
-        assert_eq!(reports[0].fault, None);
-        assert!(reports[0].suspect, "{reports:?}");
-        let json: serde_json::Value = serde_json::from_str(&as_json(&reports[0])).unwrap();
+        let planned = vec![(0, Planned { transport, source }, Instant::now())];
+        let (mut measured, worst) = measure(planned).await;
+        let report = measured.pop().unwrap().1.finish();
+        assert_eq!(report.fault, None);
+        assert!(report.suspect, "{report:?}");
+        let json: serde_json::Value = serde_json::from_str(&as_json(&report)).unwrap();
         assert_eq!(json["suspect"], true);
-        assert!(pulse.worst(Instant::now()) > standstill / 2);
+        assert!(worst > standstill / 2);
         engine.stop().await;
     }
 }

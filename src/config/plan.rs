@@ -1,6 +1,7 @@
 //! What the daemon is to do, in domain types: everything checked, nothing left to guess.
 
 use std::net::{Ipv4Addr, SocketAddr};
+use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,6 +14,7 @@ use crate::domain::{Limits, Slo, Target, Workload};
 
 const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 9788);
 const DEFAULT_IN_FLIGHT: usize = 64;
+const MAX_THREADS: usize = 256;
 
 /// More open streams than this ask for a second prober.
 pub(super) const MAX_IN_FLIGHT: usize = 10_000;
@@ -29,6 +31,8 @@ pub(super) const MAX_TOKENS_PER_HOUR: u64 = 1_000_000_000_000;
 #[derive(Debug, Clone)]
 pub struct Plan {
     pub listen: SocketAddr,
+    /// How many threads do nothing but measure; without, as many as the probes under way need.
+    pub threads: Option<NonZeroUsize>,
     pub limits: Limits,
     pub targets: Vec<Arc<Target>>,
     pub workloads: Vec<Arc<Workload>>,
@@ -47,6 +51,13 @@ pub struct Keep {
     pub bytes: u64,
 }
 
+impl Plan {
+    /// As many probes as may be under way at a time.
+    pub fn most_under_way(&self) -> usize {
+        self.limits.in_flight.min(self.targets.iter().map(|target| target.in_flight).sum())
+    }
+}
+
 impl Default for Keep {
     fn default() -> Self {
         Self { path: None, age: Duration::from_secs(35 * 24 * 3600), bytes: 2 << 30 }
@@ -56,13 +67,14 @@ impl Default for Keep {
 /// `[daemon]`.
 struct Daemon {
     listen: SocketAddr,
+    threads: Option<NonZeroUsize>,
     state: Option<PathBuf>,
     history: Keep,
 }
 
 /// Everything is read before the first `?`, so that every problem is found.
 pub(super) fn read(root: &Table<'_>, outside: &Outside<'_>) -> Option<Plan> {
-    let daemon = Daemon { listen: DEFAULT_LISTEN, state: None, history: Keep::default() };
+    let daemon = Daemon { listen: DEFAULT_LISTEN, threads: None, state: None, history: Keep::default() };
     let daemon = root.or("daemon", daemon, |node| read_daemon(&node.table(&keys::DAEMON)?));
     let limits = root.or("limits", Limits { in_flight: DEFAULT_IN_FLIGHT, tokens_per_hour: None }, |node| {
         read_limits(&node.table(&keys::LIMITS)?)
@@ -71,16 +83,17 @@ pub(super) fn read(root: &Table<'_>, outside: &Outside<'_>) -> Option<Plan> {
     let targets = target::read_all(root, limits, &workloads, outside);
     let slos = slo::read_all(root, &workloads, targets.as_deref());
     let (limits, targets, workloads, slos) = (limits?, targets?, workloads.complete()?, slos?);
-    let Daemon { listen, state, history } = daemon?;
-    Some(Plan { listen, limits, targets, workloads, slos, state, history })
+    let Daemon { listen, threads, state, history } = daemon?;
+    Some(Plan { listen, threads, limits, targets, workloads, slos, state, history })
 }
 
 fn read_daemon(table: &Table<'_>) -> Option<Daemon> {
     let listen = table.or("listen", DEFAULT_LISTEN, |node| value::listen(&node));
     let state =
         table.or("state", None, |node| value::line(&node, "sloprobe.state").map(PathBuf::from).map(Some));
+    let threads = table.or("threads", None, |node| node.whole(1..=MAX_THREADS).map(NonZeroUsize::new));
     let history = read_history(table);
-    Some(Daemon { listen: listen?, state: state?, history: history? })
+    Some(Daemon { listen: listen?, threads: threads?, state: state?, history: history? })
 }
 
 fn read_history(table: &Table<'_>) -> Option<Keep> {

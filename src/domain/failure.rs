@@ -24,6 +24,8 @@ pub enum Failure {
 pub struct Fault {
     pub failure: Failure,
     pub detail: String,
+    /// The probe waited in vain. Nobody stated this failure: a host that stands still runs out of patience by itself.
+    pub timed_out: bool,
 }
 
 impl Failure {
@@ -65,11 +67,17 @@ impl Failure {
 
     /// A fault of this kind, with whatever the server said.
     pub fn because(self, detail: impl Into<String>) -> Fault {
-        Fault { failure: self, detail: detail.into() }
+        Fault { failure: self, detail: detail.into(), timed_out: false }
     }
 }
 
 impl Fault {
+    /// The same, because the probe waited in vain.
+    #[must_use]
+    pub fn after_waiting(self) -> Self {
+        Self { timed_out: true, ..self }
+    }
+
     /// Makes the detail fit for a log line. Secrets are taken out first: after the cut, half of one that
     /// was quoted at its place would stay.
     #[must_use]

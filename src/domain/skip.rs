@@ -10,7 +10,7 @@ pub enum Skip {
     BackOff,
     /// The daemon is ending.
     Shutdown,
-    /// The due time passed while this process did not run at all.
+    /// The due time passed while this process did not run, or was behind with what it had measured.
     Late,
 }
 

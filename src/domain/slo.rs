@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::sample::Itl;
+use super::quantiles::p99;
 use super::{Failure, Report, Target, Verdict, Workload};
 
 /// One entry of `[[slos]]`.
@@ -67,7 +67,15 @@ impl Slo {
     }
 
     /// What a probe counts as; `None` where it says nothing: no value to compare, nothing that could be judged.
+    ///
+    /// A suspect probe, during which this host itself was late, says nothing about durations. Of a suspect failure
+    /// counts what somebody else stated: a status, an error, a refused connection. That the probe waited in vain may
+    /// be the host's own doing. For availability every failure counts, so that no outage hides behind a busy host.
     pub fn judge(&self, report: &Report) -> Option<Event> {
+        let is_stated = report.fault.as_ref().is_some_and(|fault| !fault.timed_out);
+        if report.suspect && self.goal.bound().is_some() && !is_stated {
+            return None;
+        }
         if let Some(fault) = &report.fault {
             let forgiven = self.forgives_rate_limits && fault.failure == Failure::RateLimited;
             return (!forgiven).then_some(Event::Bad);
@@ -162,26 +170,12 @@ impl Event {
     }
 }
 
-/// The gap that 99 of 100 tokens do not exceed, by nearest rank.
-fn p99(gaps: &[Itl]) -> Option<Duration> {
-    let mut gaps = gaps.to_vec();
-    gaps.sort_unstable_by_key(|gap| gap.per_token);
-    let total: u64 = gaps.iter().map(|gap| u64::from(gap.tokens)).sum();
-    let rank = (total * 99).div_ceil(100);
-    let mut passed = 0;
-    gaps.iter()
-        .find(|gap| {
-            passed += u64::from(gap.tokens);
-            passed >= rank
-        })
-        .map(|gap| gap.per_token)
-}
-
 #[cfg(test)]
 mod tests {
     use super::Measure::{AnswerTtft, ItlP99, Latency, Stall, Tpot, Ttft};
     use super::*;
-    use crate::domain::{Sample, fixture};
+    use crate::domain::sample::Itl;
+    use crate::domain::{Fault, Sample, fixture};
 
     const MS: Duration = Duration::from_millis(1);
 
@@ -248,6 +242,30 @@ mod tests {
                 assert_eq!(lenient.judge(&report), wanted, "{failure:?}");
             }
         }
+    }
+
+    #[test]
+    fn a_suspect_probe_says_nothing_of_durations_but_what_was_stated_counts() {
+        let target = fixture::target("t", &["w"]);
+        let slow = Sample { ttft: Some(9 * MS), ..Sample::default() };
+        let judged = |goal, fault: Option<Fault>, suspect| {
+            let mut report = fixture::report(&target, slow.clone(), fault);
+            report.suspect = suspect;
+            fixture::slo("s", goal).judge(&report)
+        };
+        let (ttft, stated) = (Goal::Below(Ttft, MS), || Some(Failure::ServerError.because("HTTP 500")));
+        let in_vain = || Some(Failure::TimeoutFirstToken.because("no token").after_waiting());
+        assert_eq!([judged(ttft, None, true), judged(ttft, in_vain(), true)], [None; 2]);
+        for (goal, fault, suspect) in [
+            (ttft, None, false),
+            (ttft, in_vain(), false),
+            (ttft, stated(), true),
+            (Goal::Availability, stated(), true),
+            (Goal::Availability, in_vain(), true),
+        ] {
+            assert_eq!(judged(goal, fault, suspect), Some(Event::Bad), "{goal:?}");
+        }
+        assert_eq!(judged(Goal::Availability, None, true), Some(Event::Good));
     }
 
     #[test]

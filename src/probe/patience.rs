@@ -83,7 +83,7 @@ impl Limit {
     fn fault(self) -> Fault {
         let Self { progress, .. } = self;
         let wait = plainly(self.wait);
-        self.failure.because(match self.failure {
+        let detail = match self.failure {
             Failure::Dns => format!("no answer from the name server within {wait}"),
             Failure::Connect => format!("no TCP connection within {wait}"),
             Failure::Tls => format!("no TLS session within {wait}"),
@@ -93,7 +93,8 @@ impl Limit {
             Failure::TimeoutFirstToken => format!("no token within {wait}"),
             Failure::TimeoutStall => format!("no further token for {wait}, {progress}"),
             _ => format!("not complete within {wait}, {progress}"),
-        })
+        };
+        self.failure.because(detail).after_waiting()
     }
 }
 

@@ -11,38 +11,17 @@ use prometheus::{
 
 use super::info::TargetInfo;
 use super::objectives::{self, Objectives};
+use super::place::PlaceMetrics;
 use super::process::Process;
-use crate::catalogue::{self as cat, Direction, Family, Kind, Phase, Scope, ServerPhase};
+use crate::catalogue::{self as cat, Family, Kind, Scope};
 use crate::domain::clock::unix_seconds;
-use crate::domain::{self, Makeup, Report, Skip, Slo, Target, Verdict, Workload};
+use crate::domain::{self, Makeup, Report, Share, Slo, Target, Workload};
 
 #[derive(Debug)]
 pub(super) struct Metrics {
     registry: Registry,
-    probes: IntCounterVec,
-    failures: IntCounterVec,
-    answers: IntCounterVec,
-    facts: IntCounterVec,
-    facts_found: IntCounterVec,
-    cold_cached: IntCounterVec,
-    skipped: IntCounterVec,
-    suspect: IntCounterVec,
-    ttft: HistogramVec,
-    answer_ttft: HistogramVec,
-    tpot: HistogramVec,
-    itl: HistogramVec,
-    stall: HistogramVec,
-    latency: HistogramVec,
-    connection: HistogramVec,
-    server: HistogramVec,
-    speed: HistogramVec,
-    tokens: IntCounterVec,
-    in_flight: GaugeVec,
-    up: GaugeVec,
-    last_success: GaugeVec,
-    last_probe: GaugeVec,
-    interval: GaugeVec,
-    objectives: Objectives,
+    /// By target, then by workload.
+    places: HashMap<Arc<str>, HashMap<Arc<str>, PlaceMetrics>>,
     info: TargetInfo,
     release_time: GaugeVec,
     certificate_expiry: GaugeVec,
@@ -52,36 +31,75 @@ pub(super) struct Metrics {
     reload_time: Gauge,
 }
 
+/// The families whose series belong to a target and a workload.
+#[derive(Debug)]
+pub(super) struct Families {
+    pub(super) probes: IntCounterVec,
+    pub(super) failures: IntCounterVec,
+    pub(super) answers: IntCounterVec,
+    pub(super) facts: IntCounterVec,
+    pub(super) facts_found: IntCounterVec,
+    pub(super) cold_cached: IntCounterVec,
+    pub(super) skipped: IntCounterVec,
+    pub(super) suspect: IntCounterVec,
+    pub(super) ttft: HistogramVec,
+    pub(super) answer_ttft: HistogramVec,
+    pub(super) tpot: HistogramVec,
+    pub(super) itl: HistogramVec,
+    pub(super) stall: HistogramVec,
+    pub(super) latency: HistogramVec,
+    pub(super) connection: HistogramVec,
+    pub(super) server: HistogramVec,
+    pub(super) speed: HistogramVec,
+    pub(super) tokens: IntCounterVec,
+    pub(super) in_flight: GaugeVec,
+    pub(super) up: GaugeVec,
+    pub(super) last_success: GaugeVec,
+    pub(super) last_probe: GaugeVec,
+    pub(super) objectives: Objectives,
+}
+
+impl Families {
+    fn new(r: &Registry, places: &Places, targets: &[Arc<Target>], slos: &[Arc<Slo>]) -> Result<Self, Error> {
+        Ok(Self {
+            probes: counter(r, &cat::PROBES, places)?,
+            failures: counter(r, &cat::FAILURES, places)?,
+            answers: counter(r, &cat::ANSWERS, places)?,
+            facts: counter(r, &cat::FACTS, places)?,
+            facts_found: counter(r, &cat::FACTS_FOUND, places)?,
+            cold_cached: counter(r, &cat::COLD_CACHED, places)?,
+            skipped: counter(r, &cat::SKIPPED, places)?,
+            suspect: counter(r, &cat::SUSPECT, places)?,
+            ttft: histogram(r, &cat::TTFT, places)?,
+            answer_ttft: histogram(r, &cat::ANSWER_TTFT, places)?,
+            tpot: histogram(r, &cat::TPOT, places)?,
+            itl: histogram(r, &cat::ITL, places)?,
+            stall: histogram(r, &cat::STALL, places)?,
+            latency: histogram(r, &cat::LATENCY, places)?,
+            connection: histogram(r, &cat::CONNECTION, places)?,
+            server: histogram(r, &cat::SERVER, places)?,
+            speed: histogram(r, &cat::TOKENS_PER_SECOND, places)?,
+            tokens: counter(r, &cat::TOKENS, places)?,
+            in_flight: gauge(r, &cat::IN_FLIGHT, places)?,
+            up: gauge(r, &cat::UP, places)?,
+            last_success: gauge(r, &cat::LAST_SUCCESS, places)?,
+            last_probe: gauge(r, &cat::LAST_PROBE, places)?,
+            objectives: Objectives::new(r, places, targets, slos)?,
+        })
+    }
+}
+
 impl Metrics {
     pub(super) fn new(targets: &[Arc<Target>], slos: &[Arc<Slo>]) -> Result<Self, Error> {
         let registry = Registry::new();
         let places = Places::of(targets, slos);
         let r = &registry;
+        let families = Families::new(r, &places, targets, slos)?;
         let metrics = Self {
-            probes: counter(r, &cat::PROBES, &places)?,
-            failures: counter(r, &cat::FAILURES, &places)?,
-            answers: counter(r, &cat::ANSWERS, &places)?,
-            facts: counter(r, &cat::FACTS, &places)?,
-            facts_found: counter(r, &cat::FACTS_FOUND, &places)?,
-            cold_cached: counter(r, &cat::COLD_CACHED, &places)?,
-            skipped: counter(r, &cat::SKIPPED, &places)?,
-            suspect: counter(r, &cat::SUSPECT, &places)?,
-            ttft: histogram(r, &cat::TTFT, &places)?,
-            answer_ttft: histogram(r, &cat::ANSWER_TTFT, &places)?,
-            tpot: histogram(r, &cat::TPOT, &places)?,
-            itl: histogram(r, &cat::ITL, &places)?,
-            stall: histogram(r, &cat::STALL, &places)?,
-            latency: histogram(r, &cat::LATENCY, &places)?,
-            connection: histogram(r, &cat::CONNECTION, &places)?,
-            server: histogram(r, &cat::SERVER, &places)?,
-            speed: histogram(r, &cat::TOKENS_PER_SECOND, &places)?,
-            tokens: counter(r, &cat::TOKENS, &places)?,
-            in_flight: gauge(r, &cat::IN_FLIGHT, &places)?,
-            up: gauge(r, &cat::UP, &places)?,
-            last_success: gauge(r, &cat::LAST_SUCCESS, &places)?,
-            last_probe: gauge(r, &cat::LAST_PROBE, &places)?,
-            interval: gauge(r, &cat::INTERVAL, &places)?,
-            objectives: Objectives::new(r, &places, targets, slos)?,
+            places: targets
+                .iter()
+                .map(|target| (target.name.clone(), of_target(&families, target, slos)))
+                .collect(),
             info: register(r, TargetInfo::new(options(&cat::TARGET_INFO), targets)?)?,
             release_time: gauge(r, &cat::RELEASE_TIME, &places)?,
             certificate_expiry: gauge(r, &cat::CERTIFICATE_EXPIRY, &places)?,
@@ -91,7 +109,7 @@ impl Metrics {
             reload_time: gauge(r, &cat::RELOAD_TIME, &places)?.with_label_values::<&str>(&[]),
             registry,
         };
-        metrics.describe(targets)?;
+        metrics.describe(targets, &places)?;
         Ok(metrics)
     }
 
@@ -99,18 +117,9 @@ impl Metrics {
         &self.registry
     }
 
-    pub(super) fn started(&self, target: &Target, workload: &Workload) {
-        let place = [&*target.name, &*workload.name];
-        self.probes.with_label_values(&place).inc();
-        self.in_flight.with_label_values(&place).inc();
-    }
-
-    pub(super) fn ended(&self, target: &Target, workload: &Workload) {
-        self.in_flight.with_label_values(&[&*target.name, &*workload.name]).dec();
-    }
-
-    pub(super) fn skipped(&self, target: &Target, workload: &Workload, reason: Skip) {
-        self.skipped.with_label_values(&[&*target.name, &*workload.name, reason.label()]).inc();
+    /// The series of a target's workload; none of what is not configured.
+    pub(super) fn place(&self, target: &Target, workload: &Workload) -> Option<&PlaceMetrics> {
+        self.places.get(&target.name)?.get(&workload.name)
     }
 
     pub(super) fn loop_lag(&self, lag: Duration) {
@@ -122,10 +131,6 @@ impl Metrics {
         self.reload_time.set(unix_seconds(now));
     }
 
-    pub(super) fn counted(&self, target: &Target, workload: &Workload, slo: &Slo) -> [u64; 2] {
-        self.objectives.counted(target, workload, slo)
-    }
-
     /// What a target is now, and since when the newest of that.
     pub(super) fn runs(&self, target: &Target, makeups: &[&Makeup], began: SystemTime) {
         self.info.show(target, makeups);
@@ -133,116 +138,22 @@ impl Metrics {
     }
 
     pub(super) fn record(&self, report: &Report, now: SystemTime) {
-        let (target, workload) = (&*report.target.name, &*report.workload.name);
-        let place = [target, workload];
-        let succeeded = report.succeeded();
         self.lag.observe(report.sample.lag.as_secs_f64());
-        self.up.with_label_values(&[target]).set(f64::from(u8::from(succeeded)));
-        self.last_probe.with_label_values(&place).set(unix_seconds(now));
-        if report.suspect {
-            self.suspect.with_label_values(&place).inc();
-        }
         if let Some(expiry) = report.certificate_expiry {
-            self.certificate_expiry.with_label_values(&[target]).set(unix_seconds(expiry));
+            let series = self.certificate_expiry.with_label_values(&[&*report.target.name]);
+            series.set(unix_seconds(expiry));
         }
-        self.record_phases(report);
-        self.record_tokens(report);
-        if let Some(fault) = &report.fault {
-            self.failures.with_label_values(&[target, workload, fault.failure.label()]).inc();
-        }
-        if let Some(verdict) = report.verdict {
-            self.record_verdict(report, verdict);
-        }
-        self.objectives.record(report);
-        if report.was_cold_but_cached() {
-            self.cold_cached.with_label_values(&place).inc();
-        }
-        if succeeded {
-            self.last_success.with_label_values(&place).set(unix_seconds(now));
-            self.record_durations(report);
-            self.record_server(report);
-        }
-    }
-
-    fn record_verdict(&self, report: &Report, verdict: Verdict) {
-        let (target, workload) = (&*report.target.name, &*report.workload.name);
-        self.answers.with_label_values(&[target, workload, verdict.label()]).inc();
-        if let Some(depth) = report.depth.filter(|_| verdict != Verdict::Unchecked) {
-            let place = [target, workload, depth.band()];
-            self.facts.with_label_values(&place).inc();
-            self.facts_found.with_label_values(&place).inc_by(u64::from(verdict == Verdict::Right));
-        }
-    }
-
-    /// Only whole answers count: half an answer has a short latency and may have a fine TTFT, and would
-    /// make a failing target look fast.
-    fn record_durations(&self, report: &Report) {
-        let place = [&*report.target.name, &*report.workload.name];
-        let sample = &report.sample;
-        for (histogram, duration) in [
-            (&self.ttft, sample.ttft),
-            (&self.answer_ttft, sample.answer_ttft),
-            (&self.tpot, sample.tpot),
-            (&self.stall, sample.stall),
-            (&self.latency, sample.latency),
-        ] {
-            if let Some(duration) = duration {
-                histogram.with_label_values(&place).observe(duration.as_secs_f64());
-            }
-        }
-        let itl = self.itl.with_label_values(&place).local();
-        for gap in &sample.itl {
-            for _ in 0..gap.tokens {
-                itl.observe(gap.per_token.as_secs_f64());
-            }
-        }
-        itl.flush();
-        if let Some(speed) = sample.tokens_per_second {
-            self.speed.with_label_values(&place).observe(speed);
-        }
-    }
-
-    fn record_phases(&self, report: &Report) {
-        let sample = &report.sample;
-        let phases = [
-            (Phase::Resolve, sample.resolve),
-            (Phase::Connect, sample.connect),
-            (Phase::Tls, sample.tls),
-            (Phase::Wait, sample.wait),
-        ];
-        observe_phases(&self.connection, report, phases.map(|(phase, time)| (phase.label(), time)));
-    }
-
-    fn record_server(&self, report: &Report) {
-        let times = &report.times;
-        let phases = [
-            (ServerPhase::Queue, times.queue),
-            (ServerPhase::Prefill, times.prefill),
-            (ServerPhase::Decode, times.decode),
-            (ServerPhase::Load, times.load),
-        ];
-        observe_phases(&self.server, report, phases.map(|(phase, time)| (phase.label(), time)));
-    }
-
-    fn record_tokens(&self, report: &Report) {
-        let (target, workload) = (&*report.target.name, &*report.workload.name);
-        let tokens = &report.tokens;
-        for (direction, count) in [
-            (Direction::Prompt, tokens.prompt),
-            (Direction::CachedPrompt, tokens.cached),
-            (Direction::Reasoning, tokens.reasoning),
-            (Direction::Output, tokens.output),
-        ] {
-            let series = self.tokens.with_label_values(&[target, workload, direction.label()]);
-            series.inc_by(count.unwrap_or(0));
+        if let Some(place) = self.place(&report.target, &report.workload) {
+            place.record(report, now);
         }
     }
 
     /// What does not change: intervals, information about the build, the process.
-    fn describe(&self, targets: &[Arc<Target>]) -> Result<(), Error> {
+    fn describe(&self, targets: &[Arc<Target>], places: &Places) -> Result<(), Error> {
+        let intervals: GaugeVec = gauge(&self.registry, &cat::INTERVAL, places)?;
         for target in targets {
             for share in &target.mix {
-                let interval = self.interval.with_label_values(&[&*target.name, &*share.workload.name]);
+                let interval = intervals.with_label_values(&[&*target.name, &*share.workload.name]);
                 interval.set(target.interval_of(share).as_secs_f64());
             }
         }
@@ -257,13 +168,11 @@ impl Metrics {
     }
 }
 
-fn observe_phases(histogram: &HistogramVec, report: &Report, phases: [(&str, Option<Duration>); 4]) {
-    for (phase, duration) in phases {
-        if let Some(duration) = duration {
-            let place = [&*report.target.name, &*report.workload.name, phase];
-            histogram.with_label_values(&place).observe(duration.as_secs_f64());
-        }
-    }
+fn of_target(families: &Families, target: &Target, slos: &[Arc<Slo>]) -> HashMap<Arc<str>, PlaceMetrics> {
+    let place = |share: &Share| {
+        (share.workload.name.clone(), PlaceMetrics::new(families, target, &share.workload, slos))
+    };
+    target.mix.iter().map(place).collect()
 }
 
 /// The label values of every series that exists from the start, and what histograms are asked to show.

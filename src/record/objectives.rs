@@ -2,16 +2,14 @@
 
 use std::sync::Arc;
 
-use prometheus::{Error, GaugeVec, IntCounterVec, Registry};
+use prometheus::{Error, GaugeVec, IntCounter, IntCounterVec, Registry};
 
 use super::metrics::{Places, counter, gauge};
 use crate::catalogue as cat;
-use crate::domain::slo::Event;
-use crate::domain::{Report, Slo, Target, Workload};
+use crate::domain::{Slo, Target, Workload};
 
 #[derive(Debug)]
 pub(super) struct Objectives {
-    slos: Vec<Arc<Slo>>,
     events: IntCounterVec,
     bad: IntCounterVec,
 }
@@ -37,27 +35,19 @@ impl Objectives {
             }
         }
         Ok(Self {
-            slos: slos.to_vec(),
             events: counter(registry, &cat::SLO_EVENTS, places)?,
             bad: counter(registry, &cat::SLO_BAD_EVENTS, places)?,
         })
     }
 
-    pub(super) fn record(&self, report: &Report) {
-        let covering = self.slos.iter().filter(|slo| slo.covers(&report.target, &report.workload));
-        for slo in covering {
-            let Some(event) = slo.judge(report) else { continue };
-            let place = [&*report.target.name, &*report.workload.name, &*slo.name];
-            // In this order, so that a scrape in between does not see more bad events than events.
-            self.events.with_label_values(&place).inc();
-            self.bad.with_label_values(&place).inc_by(u64::from(event == Event::Bad));
-        }
-    }
-
-    /// Events and bad events.
-    pub(super) fn counted(&self, target: &Target, workload: &Workload, slo: &Slo) -> [u64; 2] {
-        let place = [&*target.name, &*workload.name, &*slo.name];
-        [&self.events, &self.bad].map(|counter| counter.with_label_values(&place).get())
+    /// The counters of an objective at a target's workload: events and bad events.
+    pub(super) fn counted(
+        &self,
+        [target, workload]: [&str; 2],
+        slo: &Arc<Slo>,
+    ) -> (Arc<Slo>, [IntCounter; 2]) {
+        let place = [target, workload, &*slo.name];
+        (Arc::clone(slo), [&self.events, &self.bad].map(|vec| vec.with_label_values(&place)))
     }
 }
 

@@ -7,12 +7,11 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
+use super::recent::{RecentProbes, Window};
 use crate::cli::output;
 use crate::cli::table::{Table, time};
 use crate::config::Plan;
-use crate::domain::{Target, Workload};
-use crate::record::Recorder;
-use crate::record::recent::{Quantiles, Window};
+use crate::domain::{Quantiles, Target, Workload};
 
 /// The target whose engine is upgraded.
 pub(super) const UPGRADED: &str = "steady";
@@ -27,7 +26,7 @@ const NOTES: usize = 12;
 
 #[derive(Debug)]
 pub(super) struct Board {
-    recorder: Arc<Recorder>,
+    recent: Arc<RecentProbes>,
     rows: Vec<Row>,
     start: Instant,
     live: bool,
@@ -49,7 +48,7 @@ struct Row {
 }
 
 impl Board {
-    pub(super) fn new(plan: &Plan, recorder: Arc<Recorder>, live: bool) -> Self {
+    pub(super) fn new(plan: &Plan, recent: Arc<RecentProbes>, live: bool) -> Self {
         let start = Instant::now();
         let places = plan
             .targets
@@ -64,7 +63,7 @@ impl Board {
                 before: None,
             })
             .collect();
-        Self { recorder, rows, start, live, standing: 0, notes: VecDeque::new() }
+        Self { recent, rows, start, live, standing: 0, notes: VecDeque::new() }
     }
 
     /// How often to show it.
@@ -74,7 +73,7 @@ impl Board {
 
     pub(super) fn show(&mut self, now: Instant) {
         for row in &mut self.rows {
-            row.update(&self.recorder, now);
+            row.update(&self.recent, now);
         }
         let lines = self.lines(now);
         let text = if self.live { self.repaint(&lines) } else { lines.join("\n") + "\n\n" };
@@ -84,7 +83,7 @@ impl Board {
     /// From now on the table compares with what it shows at this moment.
     pub(super) fn upgraded(&mut self, now: Instant, target: &str, version: &str) {
         for row in &mut self.rows {
-            row.before = row.window(&self.recorder, now).ttft.map(|q| q.p50);
+            row.before = row.window(&self.recent, now).ttft.map(|q| q.p50);
         }
         self.tell(now, &format!("{target} was upgraded to {version}: watch its TTFT"));
     }
@@ -116,7 +115,7 @@ impl Board {
             ],
         );
         for row in &self.rows {
-            table.row(row.cells(&self.recorder, now));
+            table.row(row.cells(&self.recent, now));
         }
         let ran = humantime::format_duration(Duration::from_secs((now - self.start).as_secs()));
         let mut lines = vec![format!("{ran}; the last {} s:", WINDOW.as_secs())];
@@ -143,13 +142,13 @@ impl Board {
 }
 
 impl Row {
-    fn window(&self, recorder: &Recorder, now: Instant) -> Window {
-        recorder.window(&self.target, &self.workload, now.checked_sub(WINDOW).unwrap_or(now))
+    fn window(&self, recent: &RecentProbes, now: Instant) -> Window {
+        recent.window(&self.target, &self.workload, now.checked_sub(WINDOW).unwrap_or(now))
     }
 
-    fn update(&mut self, recorder: &Recorder, now: Instant) {
+    fn update(&mut self, recent: &RecentProbes, now: Instant) {
         if now >= self.next_bar {
-            let bar = recorder.window(&self.target, &self.workload, now.checked_sub(BAR).unwrap_or(now));
+            let bar = recent.window(&self.target, &self.workload, now.checked_sub(BAR).unwrap_or(now));
             self.trend.push_back(bar.ttft.map(|q| q.p50));
             if self.trend.len() > BARS {
                 self.trend.pop_front();
@@ -158,8 +157,8 @@ impl Row {
         }
     }
 
-    fn cells(&self, recorder: &Recorder, now: Instant) -> Vec<String> {
-        let window = self.window(recorder, now);
+    fn cells(&self, recent: &RecentProbes, now: Instant) -> Vec<String> {
+        let window = self.window(recent, now);
         let of = |quantiles: Option<Quantiles>, pick: fn(Quantiles) -> Duration| time(quantiles.map(pick));
         let median = window.ttft.map(|q| q.p50);
         let change = self.before.zip(median).map_or_else(

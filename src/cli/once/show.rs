@@ -7,8 +7,7 @@ use humantime::format_rfc3339_seconds;
 use serde_json::json;
 
 use crate::cli::table::{Table, time};
-use crate::domain::{Identity, Report, TokenSource, Verdict};
-use crate::record::recent::Quantiles;
+use crate::domain::{Identity, Quantiles, Report, TokenSource, Verdict};
 
 /// Certificates that end within this are to be renewed; those who renew by themselves do it earlier.
 const RENEW_WITHIN: Duration = Duration::from_secs(14 * 24 * 3600);
