@@ -126,7 +126,7 @@ pub const SUSPECT: Family = family(
     "sloprobe_suspect_total",
     Counter,
     Workload,
-    "Probes measured while the daemon's own event loop was late: their numbers may blame the wrong side.",
+    "Probes measured while their thread of this daemon was late. Their durations may be this host's doing and enter no histogram and no objective about a duration.",
 );
 pub const TTFT: Family = family(
     "sloprobe_ttft_seconds",
@@ -279,7 +279,7 @@ pub const LOOP_LAG: Family = family(
     "sloprobe_loop_lag_seconds",
     Histogram(buckets::LAG),
     Daemon,
-    "How late the daemon's event loop ran a timer, observed many times a second.",
+    "How late the measuring threads ran a timer, observed many times a second.",
 );
 pub const RELOAD_OK: Family = family(
     "sloprobe_config_last_reload_successful",

@@ -29,6 +29,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use tracing_appender::non_blocking::WorkerGuard;
 use tracing_subscriber::EnvFilter;
 
 use crate::config::Plan;
@@ -119,16 +120,34 @@ impl ConfigArgs {
     }
 }
 
-pub async fn run(cli: Cli) -> ExitCode {
+/// Runs a command from its first log line to its last.
+pub fn start(cli: Cli) -> ExitCode {
     // Log lines would tear the demo's table apart.
     let quiet = if matches!(cli.command, Command::Demo(_)) { "error" } else { "info" };
     let filter = cli.log.as_deref().unwrap_or(quiet);
-    if let Err(error) = start_logging(filter, cli.log_format) {
-        eprintln!(
-            "--log {filter:?}: {error}\n    write a level (error, warn, info, debug, trace) or directives"
-        );
-        return ExitCode::from(MISUSED);
-    }
+    let _flushed_at_the_end = match start_logging(filter, cli.log_format) {
+        Ok(guard) => guard,
+        Err(error) => {
+            eprintln!(
+                "--log {filter:?}: {error}\n    write a level (error, warn, info, debug, trace) or directives"
+            );
+            return ExitCode::from(MISUSED);
+        }
+    };
+    let runtime = match tokio::runtime::Runtime::new() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            eprintln!("sloprobe: cannot start its threads: {error}");
+            return ExitCode::from(FAILED);
+        }
+    };
+    let code = runtime.block_on(run(cli));
+    // A name server that hangs would hold up the end: its threads are left behind.
+    runtime.shutdown_background();
+    code
+}
+
+async fn run(cli: Cli) -> ExitCode {
     let outcome = match cli.command {
         Command::Run(args) => run::run(args).await,
         Command::Once(args) => once::run(args).await,
@@ -156,17 +175,20 @@ pub async fn run(cli: Cli) -> ExitCode {
 /// show what is in them, and keys are in them.
 const DISCREET: &str = "h2=info,hyper=info,hyper_util=info,reqwest=info,rustls=info";
 
-/// Logs go to standard error: standard output is for results.
-fn start_logging(filter: &str, format: LogFormat) -> Result<(), String> {
+/// Logs go to standard error: standard output is for results. Lines are written by a thread of their own, because a
+/// slow terminal or a full pipe must not hold up what is measured; dropping the guard writes what waits.
+fn start_logging(filter: &str, format: LogFormat) -> Result<WorkerGuard, String> {
     let filter = EnvFilter::try_new(format!("{filter},{DISCREET}")).map_err(|e| e.to_string())?;
+    let (writer, guard) = tracing_appender::non_blocking(std::io::stderr());
     let builder = tracing_subscriber::fmt()
         .with_env_filter(filter)
         .with_target(false)
         .with_ansi(std::io::stderr().is_terminal())
-        .with_writer(std::io::stderr);
+        .with_writer(writer);
     match format {
         LogFormat::Text => builder.try_init(),
         LogFormat::Json => builder.json().flatten_event(true).try_init(),
     }
-    .map_err(|e| e.to_string())
+    .map_err(|e| e.to_string())?;
+    Ok(guard)
 }

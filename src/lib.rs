@@ -11,11 +11,11 @@
 //! | [`cli`] | the commands, a file each: run, once, check, compare, report, rules, dashboards, mark, health, prompt, simulate, demo, config, completions, man |
 //! | [`daemon`] | the composition root: builds everything from a plan, keeps it running, ends it in order |
 //! | [`serve`] | the routes: `/`, `/metrics`, `/-/healthy`, `/-/ready`, `/api/v1/marks` |
-//! | [`schedule`] | one task per target: wait until a probe is due, spawn it; another asks now and then what the target runs |
+//! | [`schedule`] | one task per target: wait until a probe is due, spawn it on a measuring thread, hand it to the desk; another asks now and then what the target runs |
 //! | [`probe`] | sends one prompt, returns one report; asks what a target runs; the only room that touches the network as a client |
 //! | [`protocol`] | wire formats: how a prompt becomes a request, what each event means; no I/O |
 //! | [`workload`] | the next prompt, from a seed; how long it is; what its answer is worth |
-//! | [`record`] | one report becomes metrics, recent samples and a log line |
+//! | [`record`] | one report becomes metrics and a log line |
 //! | [`catalogue`] | every metric, declared once |
 //! | [`expose`] | the metrics as text |
 //! | [`forecast`] | how soon those rules will alert, and how often for nothing: simulated |
@@ -34,22 +34,23 @@
 //! # The trip of one probe
 //!
 //! 1. `main` parses; [`config::load`] gives a [`config::Plan`], or all problems at once and exit code 2.
-//! 2. [`daemon::Daemon::run`] spawns one [`schedule::Schedule`] per target and serves the router.
+//! 2. [`daemon::Daemon::run`] spreads one [`schedule::Schedule`] per target over the [measuring
+//!    threads](schedule::measuring), opens the [desk](schedule::desk) and serves the router.
 //! 3. [`schedule::cadence`] gives the next due time on a fixed grid and the workload whose turn it is. The
 //!    schedule is open-loop: a slow answer never delays the next probe.
 //! 4. [`schedule::guard`] admits or refuses: too many in flight, budget spent, asked to back off. A refusal is
 //!    counted, never silent.
-//! 5. [`workload::Source`] gives a [`domain::Prompt`] of the length that has been learned for this target, with the
-//!    answer that is expected.
-//! 6. [`probe::run`] sends it; each read is stamped, then decoded, then interpreted; the instants go into a
-//!    [`domain::Timeline`].
+//! 5. [`workload::Source`] gives the seed of a [`domain::Prompt`] of the length that has been learned for this target.
+//! 6. [`schedule::trip::Trip::measure`] writes the prompt and hands it to [`probe::run`], which sends it; each read is stamped,
+//!    then decoded, then interpreted; the instants go into a [`domain::Timeline`].
 //! 7. [`domain::Sample::derive`] turns instants into durations, or there is a [`domain::Fault`]; both are in the
-//!    [`domain::Report`].
-//! 8. [`workload::Posed`] judges the answer, and [`workload::Learner`] takes how many tokens the server counted.
+//!    [`domain::Report`]. If the thread was late meanwhile, the report is suspect.
+//! 8. The rest happens at the desk, on another thread: [`workload::Posed`] judges the answer, and [`workload::Learner`] takes
+//!    how many tokens the server counted.
 //! 9. [`release::Releases::reported`] says which release of the target it belongs to, and [`history::History::keep`] takes it
 //!    in, to be written by a thread of its own.
-//! 10. [`record::Recorder::record`]: counters, histograms, what each [`domain::Slo`] makes of it, recent samples, a log
-//!     line when something changed.
+//! 10. [`record::Recorder::record`]: counters, histograms, what each [`domain::Slo`] makes of it, a log line when something
+//!     changed. Other [consumers](schedule::desk::Consumer), such as the demo's table, are told as well.
 //! 11. Prometheus scrapes, and judges by the rules that [`rules`] wrote. `sloprobe once` is steps 5 to 8 and a table.
 //!
 //! After a change of a release the daemon reads the history every minute and lets [`compare`] judge; `sloprobe compare` and

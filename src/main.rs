@@ -5,7 +5,6 @@ use std::process::ExitCode;
 use clap::Parser as _;
 use sloprobe::cli::Cli;
 
-#[tokio::main]
-async fn main() -> ExitCode {
-    sloprobe::cli::run(Cli::parse()).await
+fn main() -> ExitCode {
+    sloprobe::cli::start(Cli::parse())
 }

@@ -171,7 +171,7 @@ impl Exchange<'_> {
         let timeouts = self.job.workload.timeouts;
         let fields = request.fields;
         let sending = self.transport.send(self.lane, request);
-        let answer = self.patience.wait(sending, || Limit::of(timeouts, reading, phases)).await?;
+        let answer = self.patience.wait(sending, || Limit::before_answer(timeouts, reading, phases)).await?;
         let mut answer = answer.map_err(|broken| self.broken_before_answer(broken))?;
         self.reading.timeline().headers = Some(Instant::now());
         if (200..300).contains(&answer.status()) {
@@ -183,10 +183,11 @@ impl Exchange<'_> {
     }
 
     async fn read_stream(&mut self, answer: &mut Answer) -> Result<End, Fault> {
-        let timeouts = self.job.workload.timeouts;
+        let (timeouts, sent) = (self.job.workload.timeouts, self.lane.phases.sent_at());
         loop {
-            let (reading, phases) = (&self.reading, &self.lane.phases);
-            let read = self.patience.wait(answer.read(), || Limit::of(timeouts, reading, phases)).await;
+            let reading = &self.reading;
+            let read =
+                self.patience.wait(answer.read(), || Limit::within_answer(timeouts, reading, sent)).await;
             let at = Instant::now();
             match read {
                 Ok(Ok(Some(bytes))) => {
@@ -229,11 +230,12 @@ impl Exchange<'_> {
 
     /// A status that is no success, with what the body says about it.
     async fn refusal(&mut self, answer: &mut Answer, sent: Fields) -> Fault {
-        let timeouts = self.job.workload.timeouts;
+        let (timeouts, sent_at) = (self.job.workload.timeouts, self.lane.phases.sent_at());
         let mut body = Vec::new();
         while body.len() < MAX_REFUSAL_BYTES {
-            let (reading, phases) = (&self.reading, &self.lane.phases);
-            match self.patience.wait(answer.read(), || Limit::of(timeouts, reading, phases)).await {
+            let reading = &self.reading;
+            match self.patience.wait(answer.read(), || Limit::within_answer(timeouts, reading, sent_at)).await
+            {
                 Ok(Ok(Some(bytes))) => body.extend_from_slice(&bytes),
                 _ => break,
             }

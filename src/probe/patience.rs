@@ -62,20 +62,28 @@ impl Patience {
 }
 
 impl Limit {
-    pub(super) fn of(timeouts: Timeouts, reading: &Reading, phases: &Phases) -> Self {
+    /// Before the head of an answer has come.
+    pub(super) fn before_answer(timeouts: Timeouts, reading: &Reading, phases: &Phases) -> Self {
+        Self::of(timeouts, reading, phases.sent_at(), phases.unfinished().unwrap_or(Failure::Connect))
+    }
+
+    /// Once it has come. This is asked for with every token, and takes no lock.
+    pub(super) fn within_answer(timeouts: Timeouts, reading: &Reading, sent: Option<Instant>) -> Self {
+        Self::of(timeouts, reading, sent, Failure::Connect)
+    }
+
+    fn of(timeouts: Timeouts, reading: &Reading, sent: Option<Instant>, unfinished: Failure) -> Self {
         let started = reading.started();
         let progress = reading.progress();
         let limit = |since: Instant, wait, failure| Self { at: since + wait, failure, wait, progress };
         let total = limit(started, timeouts.total, Failure::TimeoutTotal);
-        let state = match (reading.finished(), reading.last_arrival(), phases.sent_at()) {
+        let state = match (reading.finished(), reading.last_arrival(), sent) {
             (Some(finished), ..) => limit(finished, LINGER, Failure::TimeoutStall),
             // An answer that comes whole has only the total to keep to.
             (_, _, Some(_)) if !reading.is_stream() => total,
             (_, Some(last), _) => limit(last, timeouts.stall, Failure::TimeoutStall),
             (_, _, Some(sent)) => limit(sent, timeouts.first_token, Failure::TimeoutFirstToken),
-            (None, None, None) => {
-                limit(started, timeouts.connect, phases.unfinished().unwrap_or(Failure::Connect))
-            }
+            (None, None, None) => limit(started, timeouts.connect, unfinished),
         };
         if total.at <= state.at { total } else { state }
     }
