@@ -112,6 +112,26 @@ async fn a_busy_machine_is_told_once_however_many_samples_are_suspect() {
     assert!(lines[0].contains("WARN"), "{lines:?}");
 }
 
+#[tokio::test]
+async fn probes_are_measured_on_as_many_threads_as_asked_for() {
+    let healthy = Server::start(vec![head(), Step::Send(text("a")), end(1)]).await;
+    let mut settings = "[daemon]\nthreads = 2\n[[workloads]]\nname = 'w'\nkind = 'chat'\n".to_owned();
+    for name in ["a", "b", "c"] {
+        let target = format!("name = '{name}'\nurl = 'http://{}'\nmodel = 'm'", healthy.address);
+        let _ = write!(settings, "[[targets]]\n{target}\nrate = '10/s'\n");
+    }
+    let folder = config(&settings);
+    let daemon = Daemon::start(sloprobe(&["run"]).current_dir(&folder)).await;
+    eventually("an answer for each target", PATIENCE, async || {
+        let metrics = daemon.metrics().await;
+        let up = |target| value(&metrics, &format!("sloprobe_up{{target=\"{target}\"}}"));
+        if ["a", "b", "c"].map(up).iter().sum::<f64>() > 2.5 { Ok(()) } else { Err(metrics) }
+    })
+    .await;
+    assert_eq!(daemon.process.threads("measure-"), ["measure-0", "measure-1"]);
+    assert_eq!(daemon.process.threads("desk"), ["desk"]);
+}
+
 /// The column of a row of the demo's newest table.
 fn cell(output: &str, target: &str, workload: &str, column: usize) -> Option<String> {
     let row = output.lines().rfind(|line| {

@@ -68,8 +68,12 @@ pub fn threads_for(under_way: usize) -> NonZeroUsize {
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
+    use std::time::Duration;
+
+    use tokio::time::{Instant, sleep_until};
 
     use super::*;
+    use crate::schedule::pulse::Pulse;
 
     #[tokio::test]
     async fn work_runs_on_a_thread_of_its_own_and_hands_over_its_result() {
@@ -102,6 +106,41 @@ mod tests {
         while watched.strong_count() > 0 {
             tokio::task::yield_now().await;
         }
+    }
+
+    /// Beats on a thread of its own for some time, of which the thread is blocked for a part; whether it was late.
+    async fn was_late(name: &str, blocked: Duration) -> bool {
+        let thread = MeasuringThread::spawn(name, move || async move {
+            let start = Instant::now();
+            let pulse = Pulse::new(start);
+            let work = async {
+                sleep_until(start + Duration::from_millis(40)).await;
+                while Instant::now() < start + Duration::from_millis(40) + blocked {
+                    std::hint::spin_loop();
+                }
+                sleep_until(start + Duration::from_millis(200)).await;
+            };
+            tokio::select! {
+                () = pulse.beat(|_| {}) => {}
+                () = work => {}
+            }
+            pulse.was_late_since(start, Instant::now())
+        });
+        thread.unwrap().ended().await.unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_blocked_thread_is_late_and_the_one_beside_it_is_not() {
+        // A busy host may hold up the other one as well, but not each time.
+        for _ in 0..20 {
+            let blocked = Duration::from_millis(80);
+            let (late, other) = tokio::join!(was_late("a", blocked), was_late("b", Duration::ZERO));
+            assert!(late, "a thread that does something else for {blocked:?} is late");
+            if !other {
+                return;
+            }
+        }
+        panic!("the thread beside a blocked one was late each time");
     }
 
     #[test]

@@ -88,6 +88,16 @@ impl Process {
         Ended { code: status.code(), stdout: self.stdout(), stderr: self.stderr() }
     }
 
+    /// The names of its threads that begin so.
+    pub fn threads(&self, prefix: &str) -> Vec<String> {
+        let tasks = fs::read_dir(format!("/proc/{}/task", self.child.id())).expect("it runs");
+        let names = tasks.filter_map(|task| fs::read_to_string(task.ok()?.path().join("comm")).ok());
+        let mut names: Vec<_> =
+            names.map(|name| name.trim().to_owned()).filter(|name| name.starts_with(prefix)).collect();
+        names.sort();
+        names
+    }
+
     /// Sends a signal by its name, such as "TERM".
     pub fn signal(&self, name: &str) {
         let command = format!("kill -{name} {}", self.child.id());
