@@ -5,12 +5,12 @@ use std::sync::Arc;
 use super::*;
 use crate::domain::fixture;
 
-fn meaning(json: &str) -> Meaning {
-    interpret(json.as_bytes()).unwrap()
+fn meaning(json: &str) -> Meaning<'static> {
+    interpret(json.as_bytes()).unwrap().into_owned()
 }
 
-fn whole(json: &str) -> Meaning {
-    interpret_whole(json.as_bytes()).unwrap()
+fn whole(json: &str) -> Meaning<'static> {
+    interpret_whole(json.as_bytes()).unwrap().into_owned()
 }
 
 fn usage_at_start(usage: &str) -> Tokens {
@@ -73,7 +73,7 @@ fn a_block_counts_when_it_opens_with_something() {
 fn text_and_thinking_are_read_from_starts_and_deltas() {
     let said = |event: &str, field: &str, block: &str| {
         let Meaning { text, thought, .. } = meaning(&format!(r#"{{"type":"{event}","{field}":{block}}}"#));
-        (text, thought)
+        (text.into_owned(), thought.into_owned())
     };
     let [nothing, a] = ["", "a"].map(str::to_owned);
     for (event, field) in [("content_block_start", "content_block"), ("content_block_delta", "delta")] {

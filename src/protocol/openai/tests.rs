@@ -1,10 +1,10 @@
 //! What each chunk of the OpenAI-like formats must mean.
 
 use super::*;
-use crate::domain::Channel;
+use crate::domain::{Channel, Channels};
 
-fn meaning(json: &str) -> Meaning {
-    interpret(json.as_bytes()).unwrap()
+fn meaning(json: &str) -> Meaning<'static> {
+    interpret(json.as_bytes()).unwrap().into_owned()
 }
 
 #[test]
@@ -60,9 +60,9 @@ fn text_reasoning_and_tool_calls_are_told_apart() {
 fn said(spoken: &str) -> (String, String) {
     let part = |name: &str| format!(r#"{{"choices":[{{"index":0,"{name}":{spoken}}}]}}"#);
     let streamed = meaning(&part("delta"));
-    let whole = interpret_whole(part("message").as_bytes()).unwrap();
+    let whole = interpret_whole(part("message").as_bytes()).unwrap().into_owned();
     assert_eq!(streamed, whole, "{spoken}");
-    (streamed.text, streamed.thought)
+    (streamed.text.into_owned(), streamed.thought.into_owned())
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn of_several_answers_the_first_is_read_and_all_count() {
         r#"{"choices":[{"index":1,"delta":{"content":"b"},"finish_reason":"length","token_ids":[1]}]}"#,
     );
     assert_eq!((&*second.text, second.cut, second.finished), ("", false, true));
-    assert_eq!((second.channels, second.token_ids), (vec![Channel::Answer], Some(1)));
+    assert_eq!((second.channels, second.token_ids), (Channels::from([Channel::Answer]), Some(1)));
     for (first, other) in [(r#""index":0,"#, r#""index":1,"#), ("", "")] {
         let both = format!(
             r#"{{"choices":[{{{first}"delta":{{"content":"a"}}}},{{{other}"delta":{{"reasoning":"b"}}}}]}}"#
@@ -127,7 +127,7 @@ fn one_chunk_may_say_everything_at_once() {
             "completion_tokens_details":{"reasoning_tokens":2}}}"#,
     );
     let usage =
-        Tokens { prompt: Some(5), cached: Some(4), reasoning: Some(2), output: Some(9), source: None };
+        Tokens { prompt: Some(5), cached: Some(4), reasoning: Some(2), output: Some(9), ..Tokens::default() };
     assert_eq!(meaning.channels, [Channel::Answer]);
     assert_eq!((meaning.token_ids, meaning.usage, meaning.finished), (Some(2), Some(usage), true));
 }

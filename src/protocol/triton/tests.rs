@@ -7,8 +7,8 @@ use crate::domain::fixture::target;
 
 const MS: Duration = Duration::from_millis(1);
 
-fn meaning(json: &str) -> Meaning {
-    interpret(json.as_bytes()).unwrap()
+fn meaning(json: &str) -> Meaning<'static> {
+    interpret(json.as_bytes()).unwrap().into_owned()
 }
 
 #[test]
