@@ -57,17 +57,19 @@ pub fn attribute(deltas: &[Delta], whole: &Whole) -> Attribution {
         let shares = whole.without_hidden(deltas, shares?, hidden)?;
         Some(Attribution { source, output, hidden: Some(hidden).filter(|&n| n > 0), shares })
     };
-    let ids = listed(deltas, whole.late_ids);
     let by_chunk = total.and_then(|total| of(TokenSource::ChunkUsage, total, growth(deltas, total)));
-    by_chunk
-        .or_else(|| ids.and_then(|(output, shares)| of(TokenSource::TokenIds, output, Some(shares))))
-        .or_else(|| total.map(|total| whole.spread(deltas, total)))
-        .unwrap_or_else(|| Attribution {
+    let by_ids = || {
+        let (output, shares) = listed(deltas, whole.late_ids)?;
+        whole.beside_ids(deltas, output, &shares).or_else(|| of(TokenSource::TokenIds, output, Some(shares)))
+    };
+    by_chunk.or_else(by_ids).or_else(|| total.map(|total| whole.spread(deltas, total))).unwrap_or_else(|| {
+        Attribution {
             source: TokenSource::Deltas,
             output: deltas.len() as u64,
             hidden: None,
             shares: vec![1; deltas.len()],
-        })
+        }
+    })
 }
 
 /// What the count grew by with each delta, if it stands beside every one and can be true.
@@ -102,6 +104,18 @@ impl Whole {
         }
         let needed = u64::from(deltas.iter().any(|delta| !self.is_summary(delta)));
         self.reasoning.filter(|reasoning| reasoning.saturating_add(needed) <= output).unwrap_or(0)
+    }
+
+    /// Where the ids of hidden tokens are not listed either, the total has room for both.
+    fn beside_ids(&self, deltas: &[Delta], listed: u64, shares: &[u64]) -> Option<Attribution> {
+        let output = self.output?;
+        let hidden = self.hidden(deltas, output);
+        (hidden > 0 && listed + hidden <= output).then(|| Attribution {
+            source: TokenSource::TokenIds,
+            output,
+            hidden: Some(hidden),
+            shares: shares.to_vec(),
+        })
     }
 
     fn is_summary(&self, delta: &Delta) -> bool {

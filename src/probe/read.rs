@@ -368,4 +368,6 @@ impl From<TooLong> for Fault {
 }
 
 #[cfg(test)]
+mod pace;
+#[cfg(test)]
 mod tests;

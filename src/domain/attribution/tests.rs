@@ -146,6 +146,7 @@ fn hidden_reasoning_belongs_to_no_delta() {
             (ChunkUsage, 457, Some(450), vec![3, 3]),
         ),
         ("ids", ids(&[452, 1]), reasoning(450, of(453)), (TokenIds, 453, Some(450), vec![2, 1])),
+        ("ids of the rest", ids(&[2, 1]), reasoning(450, of(453)), (TokenIds, 453, Some(450), vec![2, 1])),
         (
             "counted between deltas",
             totals(&[1, 12]),
