@@ -43,7 +43,7 @@
 //!    answer that is expected.
 //! 6. [`probe::run`] sends it; each read is stamped, then decoded, then interpreted; the instants go into a
 //!    [`domain::Timeline`].
-//! 7. [`domain::Sample::derive`] turns instants into durations, or there is a [`domain::Fault`]; both are in the
+//! 7. [`domain::attribution`] says which tokens came with which chunk. [`domain::Sample::derive`] turns instants into durations, or there is a [`domain::Fault`]; both are in the
 //!    [`domain::Report`].
 //! 8. [`workload::Posed`] judges the answer, and [`workload::Learner`] takes how many tokens the server counted.
 //! 9. [`release::Releases::reported`] says which release of the target it belongs to, and [`history::History::keep`] takes it

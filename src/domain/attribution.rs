@@ -17,7 +17,8 @@
 //! 4. **Nothing** ([`Deltas`](TokenSource::Deltas)): each delta is one token.
 //!
 //! *Hidden reasoning* is counted and never streamed: the server states a number of reasoning tokens, and either no delta
-//! was reasoning or what was streamed is a summary. It belongs to no delta, whatever the source: it is taken from what
+//! was reasoning or what was streamed is a summary; but a server that leaves less than half a token for each other delta
+//! streams its reasoning as text. Hidden reasoning belongs to no delta, whatever the source: it is taken from what
 //! came with the first delta, or from the total before that is spread. A delta of a summary counts as one token.
 
 use super::{Channel, Delta, TokenSource};
@@ -95,14 +96,15 @@ fn listed(deltas: &[Delta], late: u32) -> Option<(u64, Vec<u64>)> {
 }
 
 impl Whole {
-    /// Of `output` tokens, how many were reasoning that was not streamed. If nothing else could have been, the number
-    /// is none to believe.
+    /// Of `output` tokens, how many were reasoning that was not streamed. If too few would be left for what was, the
+    /// reasoning is in there as well.
     fn hidden(&self, deltas: &[Delta], output: u64) -> u64 {
         let is_streamed = deltas.iter().any(|delta| delta.channel == Channel::Reasoning);
         if is_streamed && !self.is_summarized {
             return 0;
         }
-        let needed = u64::from(deltas.iter().any(|delta| !self.is_summary(delta)));
+        let spoken = deltas.iter().filter(|delta| !self.is_summary(delta)).count() as u64;
+        let needed = spoken.div_ceil(2);
         self.reasoning.filter(|reasoning| reasoning.saturating_add(needed) <= output).unwrap_or(0)
     }
 

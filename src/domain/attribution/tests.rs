@@ -153,6 +153,7 @@ fn hidden_reasoning_belongs_to_no_delta() {
             reasoning(10, of(12)),
             (FinalUsage, 12, Some(10), vec![1, 1]),
         ),
+        ("streamed as text", plain(9), reasoning(6, of(9)), (FinalUsage, 9, None, vec![1; 9])),
         ("no room for text", plain(2), reasoning(4, of(4)), (FinalUsage, 4, None, vec![2, 2])),
         ("counted beside", plain(2), reasoning(9, of(4)), (FinalUsage, 4, None, vec![2, 2])),
         ("impossible", plain(1), reasoning(u64::MAX, of(4)), (FinalUsage, 4, None, vec![4])),

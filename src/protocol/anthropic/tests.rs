@@ -200,3 +200,27 @@ fn nonsense_is_refused() {
     }
     assert!(interpret_whole(b"<html>").is_err());
 }
+
+#[test]
+fn thinking_that_is_counted_is_not_what_is_streamed_of_it() {
+    let end = |usage: &str| {
+        meaning(&format!(
+            r#"{{"type":"message_delta","delta":{{"stop_reason":"end_turn"}},"usage":{usage}}}"#
+        ))
+    };
+    let counted = end(r#"{"output_tokens":461,"output_tokens_details":{"thinking_tokens":450}}"#);
+    assert_eq!(counted.usage.unwrap().reasoning, Some(450));
+    assert!(counted.is_summary && counted.finished);
+    let plain = end(r#"{"output_tokens":461}"#);
+    assert_eq!((plain.usage.unwrap().reasoning, plain.is_summary), (None, false));
+    let json = r#"{"type":"message_start","message":{"usage":{"input_tokens":9,"output_tokens":1,"output_tokens_details":{"thinking_tokens":0}}}}"#;
+    assert_eq!(meaning(json).usage.unwrap().reasoning, None);
+}
+
+#[test]
+fn a_delta_is_borrowed_and_a_strange_one_is_no_delta() {
+    let event = br#"{"type":"content_block_delta","delta":{"type":"text_delta","text":" a"}}"#;
+    assert!(matches!(interpret(event).unwrap().text, std::borrow::Cow::Borrowed(" a")));
+    assert!(interpret(br#"{"type":"content_block_delta","delta":"a"}"#).is_err());
+    assert_eq!(meaning(r#"{"type":"ping","delta":"a"}"#), Meaning::default());
+}

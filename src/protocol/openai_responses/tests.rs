@@ -279,3 +279,20 @@ fn nonsense_is_refused() {
     }
     assert!(interpret_whole(b"<html>").is_err());
 }
+
+#[test]
+fn guesses_are_told_at_the_end() {
+    let taken = Some(crate::domain::Speculation { drafted: 16, accepted: 14 });
+    for json in [
+        r#"{"type":"response.completed","response":{"status":"completed"},"timings":{"draft_n":16,"draft_n_accepted":14}}"#,
+        r#"{"type":"response.completed","response":{"status":"completed","metrics":{"speculative_decoding":{"num_draft_tokens":16,"num_accepted_draft_tokens":14}}}}"#,
+    ] {
+        assert_eq!(meaning(json).usage.and_then(|usage| usage.speculation), taken, "{json}");
+    }
+}
+
+#[test]
+fn a_delta_is_borrowed() {
+    let event = br#"{"type":"response.output_text.delta","delta":" a"}"#;
+    assert!(matches!(interpret(event).unwrap().text, std::borrow::Cow::Borrowed(" a")));
+}
