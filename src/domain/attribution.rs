@@ -149,16 +149,12 @@ impl Whole {
 
         let visible = total - hidden;
         let reasoning = self.reasoning.filter(|&n| n > 0 && n < visible && thoughts > 0 && others > 0);
-        let (mut thought, mut other) = match reasoning {
-            Some(reasoning) => (
-                Even::new(reasoning, thoughts),
-                Even::new(self.without_end(visible - reasoning, others), others),
-            ),
-            None => {
-                let all = Even::new(self.without_end(visible, thoughts + others), thoughts + others);
-                (all, all)
-            }
-        };
+        let parts = thoughts + others;
+        let mut thought = Even::new(reasoning.unwrap_or(0), thoughts);
+        let mut other = reasoning.map_or_else(
+            || Even::new(self.without_end(visible, parts), parts),
+            |reasoning| Even::new(self.without_end(visible - reasoning, others), others),
+        );
         let shares = deltas.iter().map(|delta| match delta {
             delta if is_summary(delta) => 1,
             delta if reasoning.is_some() && is_thought(delta) => thought.next_share(),
@@ -179,7 +175,7 @@ impl Whole {
 }
 
 /// A number of tokens in equal parts, as far as whole numbers can be equal.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 struct Even {
     tokens: u64,
     parts: u64,

@@ -50,7 +50,9 @@ impl Channels {
 impl<const N: usize> From<[Channel; N]> for Channels {
     fn from(list: [Channel; N]) -> Self {
         let mut channels = Self::default();
-        list.into_iter().for_each(|channel| channels.insert(channel));
+        for channel in list {
+            channels.insert(channel);
+        }
         channels
     }
 }

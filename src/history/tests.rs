@@ -107,9 +107,10 @@ fn hidden_tokens_guesses_and_tokens_per_arrival_stand_in_the_view() {
     let sql =
         "SELECT hidden_tokens, tokens_per_arrival, drafted_tokens, accepted_tokens FROM probe ORDER BY at";
     let mut select = file.prepare(sql).unwrap();
-    let rows = select.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?))).unwrap();
-    let rows: Vec<(Option<i64>, Option<f64>, Option<i64>, Option<i64>)> = rows.map(Result::unwrap).collect();
-    assert_eq!(rows, [(Some(450), Some(2.5), Some(129), Some(10)), (None, None, None, None)]);
+    let rows =
+        select.query_map([], |row| Ok([0, 1, 2, 3].map(|n| row.get_unwrap::<_, Option<f64>>(n)))).unwrap();
+    let rows: Vec<_> = rows.map(Result::unwrap).collect();
+    assert_eq!(rows, [[Some(450.0), Some(2.5), Some(129.0), Some(10.0)], [None; 4]]);
 }
 
 #[test]

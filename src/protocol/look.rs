@@ -136,7 +136,7 @@ pub(super) struct Object {
     pub(super) is_error: bool,
 }
 
-impl<'de> Look<'de> for Object {
+impl Look<'_> for Object {
     fn text(text: &str) -> Self {
         Self { is_error: text == "error" }
     }
@@ -152,7 +152,7 @@ impl<'de> Deserialize<'de> for Object {
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Number(pub(super) Option<u64>);
 
-impl<'de> Look<'de> for Number {
+impl Look<'_> for Number {
     fn number(number: u64) -> Self {
         Self(Some(number))
     }

@@ -151,13 +151,13 @@ struct PromptDetails {
 
 #[derive(Debug, Deserialize)]
 struct CompletionDetails {
-    #[serde(default)]
-    reasoning_tokens: Option<u64>,
+    #[serde(default, rename = "reasoning_tokens")]
+    reasoning: Option<u64>,
     /// Of a prediction that the request brought along, or of a draft.
-    #[serde(default)]
-    accepted_prediction_tokens: Number,
-    #[serde(default)]
-    rejected_prediction_tokens: Number,
+    #[serde(default, rename = "accepted_prediction_tokens")]
+    accepted: Number,
+    #[serde(default, rename = "rejected_prediction_tokens")]
+    rejected: Number,
 }
 
 pub(super) fn interpret(data: &[u8]) -> Result<Meaning<'_>, Nonsense> {
@@ -234,7 +234,7 @@ impl Usage {
     }
 
     fn reasoning(&self) -> Option<u64> {
-        let details = self.completion_tokens_details.as_ref().and_then(|details| details.reasoning_tokens);
+        let details = self.completion_tokens_details.as_ref().and_then(|details| details.reasoning);
         details.or(self.reasoning_tokens.0.filter(|&tokens| tokens > 0))
     }
 
@@ -264,7 +264,7 @@ impl From<Usage> for Tokens {
 
 impl CompletionDetails {
     fn speculation(&self) -> Option<Speculation> {
-        let (accepted, rejected) = (self.accepted_prediction_tokens.0, self.rejected_prediction_tokens.0);
+        let (accepted, rejected) = (self.accepted.0, self.rejected.0);
         Speculation::stated(accepted.zip(rejected).map(|(a, b)| a.saturating_add(b)), accepted)
     }
 }

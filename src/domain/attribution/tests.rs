@@ -84,7 +84,9 @@ fn counts_that_contradict_themselves_are_spread_and_said_to_be() {
 fn token_ids_count_where_usage_is_not_on_every_delta() {
     let late = Whole { late_ids: 1, ..ending(9) };
     let mut both = totals(&[2, 1]);
-    both.iter_mut().for_each(|delta| delta.ids = Some(3));
+    for delta in &mut both {
+        delta.ids = Some(3);
+    }
     check(vec![
         ("ids", ids(&[1, 2, 0]), of(9), (TokenIds, 3, None, vec![1, 2, 0])),
         ("an end token", ids(&[1, 1]), late, (TokenIds, 3, None, vec![1, 1])),
@@ -96,7 +98,9 @@ fn token_ids_count_where_usage_is_not_on_every_delta() {
 }
 
 fn with_ids(mut deltas: Vec<Delta>) -> Vec<Delta> {
-    deltas.iter_mut().for_each(|delta| delta.ids = Some(7));
+    for delta in &mut deltas {
+        delta.ids = Some(7);
+    }
     deltas
 }
 

@@ -56,7 +56,7 @@ impl Bounded {
         let wanted = self.text.len() + fits.len();
         if wanted > self.text.capacity() {
             // Twice as much each time, as a string grows by itself, but not beyond the bound.
-            let capacity = wanted.max(2 * self.text.capacity()).max(USUAL_BYTES).min(MOST_BYTES);
+            let capacity = wanted.max(2 * self.text.capacity()).clamp(USUAL_BYTES, MOST_BYTES);
             self.text.reserve_exact(capacity - self.text.len());
         }
         self.text.push_str(fits);
