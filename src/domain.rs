@@ -1,6 +1,8 @@
 //! The words that every other module speaks: plain values, no I/O, no clock of their own.
 
 pub mod answer;
+pub mod attribution;
+pub mod channel;
 pub mod clock;
 pub mod failure;
 pub mod field;
@@ -25,6 +27,7 @@ pub mod tokens;
 pub mod workload;
 
 pub use answer::{Answer, Expect};
+pub use channel::{Channel, Channels};
 pub use failure::{Failure, Fault};
 pub use field::{Field, Fields};
 pub use identity::Identity;
@@ -40,7 +43,7 @@ pub use seed::Seed;
 pub use skip::Skip;
 pub use slo::{Goal, Measure, Objective, Slo};
 pub use target::{Api, Connection, Engine, Header, HeaderValue, Limits, Price, Rate, Share, Target};
-pub use timeline::{Channel, Delta, Timeline};
+pub use timeline::{Delta, Timeline};
 pub use times::ServerTimes;
-pub use tokens::{TokenSource, Tokens};
+pub use tokens::{Speculation, TokenSource, Tokens};
 pub use workload::{Cache, Kind, Language, Question, Timeouts, Workload};

@@ -43,8 +43,9 @@
 //! 5. [`workload::Source`] gives the seed of a [`domain::Prompt`] of the length that has been learned for this target.
 //! 6. [`schedule::trip::Trip::measure`] writes the prompt and hands it to [`probe::run`], which sends it; each read is stamped,
 //!    then decoded, then interpreted; the instants go into a [`domain::Timeline`].
-//! 7. [`domain::Sample::derive`] turns instants into durations, or there is a [`domain::Fault`]; both are in the
-//!    [`domain::Report`]. If the thread was late meanwhile, the report is suspect.
+//! 7. [`domain::attribution`] says which tokens came with which chunk, and [`domain::Sample::derive`] turns instants into
+//!    durations, or there is a [`domain::Fault`]; all are in the [`domain::Report`]. If the thread was late meanwhile, the
+//!    report is suspect.
 //! 8. The rest happens at the desk, on another thread: [`workload::Posed`] judges the answer, and [`workload::Learner`] takes
 //!    how many tokens the server counted.
 //! 9. [`release::Releases::reported`] says which release of the target it belongs to, and [`history::History::keep`] takes it

@@ -2,6 +2,7 @@
 
 mod address;
 mod anthropic;
+mod drafts;
 mod envelope;
 mod gather;
 mod gemini;
@@ -23,10 +24,12 @@ pub mod tokenize;
 mod triton;
 mod words;
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
 use url::Url;
 
-use crate::domain::{Api, Channel, Field, Fields, Prompt, ServerTimes, Target, Tokens};
+use crate::domain::{Api, Channels, Field, Fields, Prompt, ServerTimes, Target, Tokens};
 
 /// The wire format that a target speaks; a closed set, one file each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -67,16 +70,18 @@ pub struct KeyHeader {
 }
 
 /// What one event, or a whole answer, says; several things at once are common (text, finish reason and usage
-/// in one chunk).
+/// in one chunk). Texts are borrowed from the event where they stand in it as they are.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "an event may say any of them beside any other")]
-pub struct Meaning {
+pub struct Meaning<'a> {
     /// The channels on which this event brought something generated.
-    pub channels: Vec<Channel>,
+    pub channels: Channels,
     /// What this event adds to the answer, refusals included. If there are several answers, to the first.
-    pub text: String,
+    pub text: Cow<'a, str>,
     /// What it adds to the reasoning.
-    pub thought: String,
+    pub thought: Cow<'a, str>,
+    /// What it adds there only sums the reasoning up: the tokens that were counted are others.
+    pub is_summary: bool,
     /// Tokens that the event attributes to itself by listing their ids.
     pub token_ids: Option<u32>,
     /// Counts so far, or in total.
@@ -84,7 +89,7 @@ pub struct Meaning {
     /// What the server says about its own time.
     pub times: ServerTimes,
     /// What the server calls its present self.
-    pub fingerprint: Option<String>,
+    pub fingerprint: Option<Cow<'a, str>>,
     /// The model stopped, and said why.
     pub finished: bool,
     /// The limit on its length stopped it.
@@ -176,12 +181,12 @@ impl Dialect {
     }
 
     /// What one event of a streamed answer means.
-    pub fn interpret(self, data: &[u8]) -> Result<Meaning, Nonsense> {
+    pub fn interpret(self, data: &[u8]) -> Result<Meaning<'_>, Nonsense> {
         spoken!(self, interpret(data))
     }
 
     /// What an answer that came whole means.
-    pub fn interpret_whole(self, body: &[u8]) -> Result<Meaning, Nonsense> {
+    pub fn interpret_whole(self, body: &[u8]) -> Result<Meaning<'_>, Nonsense> {
         spoken!(self, interpret_whole(body))
     }
 
@@ -216,6 +221,26 @@ impl Dialect {
         match self {
             Self::Anthropic => &[("anthropic-version", "2023-06-01")],
             _ => &[],
+        }
+    }
+}
+
+impl Meaning<'_> {
+    fn error(text: String) -> Self {
+        Self { error: Some(text), ..Self::default() }
+    }
+
+    fn end() -> Self {
+        Self { ended: true, ..Self::default() }
+    }
+
+    #[cfg(test)]
+    fn into_owned(self) -> Meaning<'static> {
+        Meaning {
+            text: self.text.into_owned().into(),
+            thought: self.thought.into_owned().into(),
+            fingerprint: self.fingerprint.map(|name| name.into_owned().into()),
+            ..self
         }
     }
 }

@@ -158,6 +158,8 @@ fn line_of_contract(stdout: &str) -> Value {
         "connection",
         "certificate_expiry",
         "tokens",
+        "tokens_per_arrival",
+        "speculation",
         "verdict",
         "answer",
         "seed",
@@ -167,7 +169,10 @@ fn line_of_contract(stdout: &str) -> Value {
     ];
     assert_eq!(keys(&value), BTreeSet::from(top));
     assert_eq!(keys(&value["connection"]), BTreeSet::from(["resolve", "connect", "tls", "wait"]));
-    assert_eq!(keys(&value["tokens"]), BTreeSet::from(["prompt", "cached", "reasoning", "output", "source"]));
+    assert_eq!(
+        keys(&value["tokens"]),
+        BTreeSet::from(["prompt", "cached", "reasoning", "hidden", "output", "source"])
+    );
     value
 }
 

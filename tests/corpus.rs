@@ -8,7 +8,7 @@ mod support;
 use std::path::PathBuf;
 
 use serde_json::Value;
-use sloprobe::domain::{Answer, Report};
+use sloprobe::domain::{Answer, Report, TokenSource};
 use support::{Prober, Server, Step, plan};
 
 const TIMEOUTS: &str = "connect = '2s'\nfirst_token = '2s'\nstall = '700ms'\ntotal = '20s'";
@@ -85,10 +85,25 @@ fn assert_measured(name: &str, expected: &Value, report: &Report, stream: bool) 
         assert_eq!(expected["deltas"], report.timeline.deltas.len(), "{name}");
         assert_eq!(expected["prompt"].as_u64(), report.tokens.prompt, "{name}");
         assert_eq!(expected["output"].as_u64(), report.tokens.output, "{name}");
+        assert_attributed(name, expected, report);
         assert_eq!(report.sample.ttft.is_some(), stream, "{name}");
         assert!(stream || report.sample.tokens_per_second.is_some(), "{name}");
     } else {
         assert!(!report.fault.as_ref().expect("a fault").detail.is_empty(), "{name}");
+    }
+}
+
+/// Which tokens came with which chunk, where it is written down.
+fn assert_attributed(name: &str, expected: &Value, report: &Report) {
+    if let Some(shares) = expected["shares"].as_array() {
+        let tokens = &report.tokens;
+        let found: Vec<_> = report.timeline.deltas.iter().map(|delta| delta.tokens).collect();
+        let shares: Vec<_> = shares.iter().map(|share| share.as_u64().map(|n| n as u32)).collect();
+        assert_eq!(found, shares, "{name}");
+        assert_eq!(expected["source"].as_str(), tokens.source.map(TokenSource::label), "{name}");
+        assert_eq!(expected["hidden"].as_u64(), tokens.hidden, "{name}");
+        let drafted = expected["drafted"].as_u64().zip(expected["accepted"].as_u64());
+        assert_eq!(drafted, tokens.speculation.map(|guesses| (guesses.drafted, guesses.accepted)), "{name}");
     }
 }
 

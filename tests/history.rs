@@ -206,7 +206,7 @@ fn every_query_that_is_shown_to_people_runs() {
             count += 1;
         }
     }
-    assert_eq!(count, 11);
+    assert_eq!(count, 12);
 }
 
 fn read(path: &str) -> String {

@@ -127,8 +127,10 @@ async fn what_servers_tell_of_themselves_is_kept() {
     assert_eq!((gemini.tokens.cached, gemini.tokens.reasoning), (Some(4), Some(4)));
     assert_eq!(gemini.fingerprint.as_deref(), Some("tiny-001"));
     assert_eq!(gemini.timeline.deltas[0].channel, Channel::Reasoning);
+    // Of its thoughts it tells a summary: the four that it counts are hidden.
     let own: Vec<_> = gemini.timeline.deltas.iter().map(|delta| delta.tokens).collect();
-    assert_eq!(own, [Some(4), Some(2), Some(3), Some(3)]);
+    assert_eq!(own, [Some(1), Some(2), Some(3), Some(3)]);
+    assert_eq!((gemini.tokens.hidden, gemini.tokens.output), (Some(4), Some(12)));
 }
 
 #[tokio::test]

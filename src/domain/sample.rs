@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::{Channel, Delta, Timeline, TokenSource, Tokens};
+use super::{Channel, Delta, Timeline, Tokens};
 
 /// Wider than the way of several chunks of one read through the HTTP client, also on a busy host. A stream
 /// whose tokens really are this close loses nothing: its arrivals bring several tokens each, at the same pace.
@@ -29,8 +29,11 @@ pub struct Sample {
     pub itl: Vec<Itl>,
     pub stall: Option<Duration>,
     pub latency: Option<Duration>,
-    /// Output tokens per second after the first arrival; of an answer that came whole, over all its time.
+    /// Visible tokens per second after the first arrival; of an answer that came whole, all tokens over all its time.
     pub tokens_per_second: Option<f64>,
+    /// The mean number of tokens of an arrival, over all arrivals but the first: 1 where tokens come one by one, more
+    /// where a server writes several at once or guesses ahead.
+    pub tokens_per_arrival: Option<f64>,
 }
 
 /// The time per token of one gap, counted once for each of its tokens.
@@ -54,7 +57,7 @@ impl Sample {
         let first_of = |channel| timeline.deltas.iter().find(|d| d.channel == channel).map(|d| d.at);
         let dialled = timeline.resolved.unwrap_or(timeline.started);
 
-        let arrivals = arrivals(&timeline.deltas, tokens);
+        let arrivals = arrivals(&timeline.deltas);
         let tpot = tpot(&arrivals);
         let end = timeline.closed.or(timeline.finished);
         let latency = end.map(|at| at.saturating_duration_since(timeline.started));
@@ -77,45 +80,28 @@ impl Sample {
                 .filter(|t| !t.is_zero())
                 .map(|t| 1.0 / t.as_secs_f64())
                 .or_else(|| whole_speed(timeline, tokens, latency)),
+            tokens_per_arrival: tokens_per_arrival(&arrivals),
         }
     }
 }
 
-impl Tokens {
-    /// Settles the output count by the most trusted source that spoke.
-    pub fn settle(&mut self, deltas: &[Delta], chunk_usage: bool) {
-        let attributed: Option<u64> = deltas.iter().map(|d| d.tokens.map(u64::from)).sum();
-        // Some servers report zeros for what they did not count.
-        let reported = self.output.filter(|&total| total > 0);
-        let (output, source) = match (reported, attributed) {
-            (Some(total), Some(_)) if chunk_usage => (total, TokenSource::ChunkUsage),
-            (_, Some(ids)) if !chunk_usage && ids > 0 => (ids, TokenSource::TokenIds),
-            (Some(total), _) => (total, TokenSource::FinalUsage),
-            (None, _) => (deltas.len() as u64, TokenSource::Deltas),
-        };
-        (self.output, self.source) = (Some(output), Some(source));
-    }
-}
-
-/// Deltas as arrivals with their tokens. What the server attributed to each delta holds if it adds up to
-/// the total; otherwise the total is spread evenly over the deltas.
-fn arrivals(deltas: &[Delta], tokens: &Tokens) -> Vec<Arrival> {
-    let total = tokens.output.unwrap_or(deltas.len() as u64);
-    let attributed: Option<u64> = deltas.iter().map(|d| d.tokens.map(u64::from)).sum();
-    let count = deltas.len() as u64;
+/// Deltas as arrivals, with the tokens that are attributed to them; a delta to which none are is one token.
+fn arrivals(deltas: &[Delta]) -> Vec<Arrival> {
     let mut arrivals: Vec<Arrival> = Vec::with_capacity(deltas.len());
-    for (index, delta) in deltas.iter().enumerate() {
-        let index = index as u64;
-        let tokens = match (attributed, delta.tokens) {
-            (Some(sum), Some(own)) if sum == total => u64::from(own),
-            _ => (index + 1) * total / count - index * total / count,
-        };
+    for delta in deltas {
+        let tokens = delta.tokens.map_or(1, u64::from);
         match arrivals.last_mut() {
             Some(last) if delta.at - last.at < SAME_READ => last.tokens += tokens,
             _ => arrivals.push(Arrival { at: delta.at, tokens }),
         }
     }
     arrivals
+}
+
+fn tokens_per_arrival(arrivals: &[Arrival]) -> Option<f64> {
+    let later = arrivals.get(1..).filter(|later| !later.is_empty())?;
+    let tokens: u64 = later.iter().map(|arrival| arrival.tokens).sum();
+    Some(tokens as f64 / later.len() as f64)
 }
 
 fn tpot(arrivals: &[Arrival]) -> Option<Duration> {
@@ -163,15 +149,19 @@ mod tests {
         let start = Instant::now();
         let mut timeline = Timeline::new(start, start);
         timeline.sent = Some(start);
-        timeline.deltas = at_ms
-            .iter()
-            .map(|ms| Delta { at: start + MS.mul_f64(*ms), channel: Channel::Answer, tokens: None })
-            .collect();
+        timeline.deltas =
+            at_ms.iter().map(|ms| Delta::new(start + MS.mul_f64(*ms), Channel::Answer)).collect();
         timeline
     }
 
-    fn output(count: u64) -> Tokens {
-        Tokens { output: Some(count), ..Tokens::default() }
+    /// What is measured if the deltas bring so many tokens each.
+    fn measured(timeline: &Timeline, tokens: &[u32]) -> Sample {
+        let mut timeline = timeline.clone();
+        assert_eq!(timeline.deltas.len(), tokens.len());
+        for (delta, &own) in timeline.deltas.iter_mut().zip(tokens) {
+            delta.tokens = Some(own);
+        }
+        Sample::derive(&timeline, &Tokens::default())
     }
 
     fn per_token_ms(sample: &Sample) -> Vec<(f64, u32)> {
@@ -180,7 +170,7 @@ mod tests {
 
     #[test]
     fn a_steady_stream_has_equal_tpot_and_itl() {
-        let sample = Sample::derive(&stream(&[100.0, 120.0, 140.0, 160.0]), &output(4));
+        let sample = measured(&stream(&[100.0, 120.0, 140.0, 160.0]), &[1; 4]);
         assert_eq!(sample.ttft, Some(100 * MS));
         assert_eq!(sample.tpot, Some(20 * MS));
         assert_eq!(per_token_ms(&sample), [(20.0, 1); 3]);
@@ -190,7 +180,7 @@ mod tests {
 
     #[test]
     fn four_tokens_in_one_chunk_share_its_gap() {
-        let sample = Sample::derive(&stream(&[100.0, 140.0, 180.0]), &output(12));
+        let sample = measured(&stream(&[100.0, 140.0, 180.0]), &[4; 3]);
         assert_eq!(per_token_ms(&sample), [(10.0, 4), (10.0, 4)]);
         assert_eq!(sample.tpot, Some(10 * MS));
         assert_eq!(sample.stall, Some(40 * MS));
@@ -199,7 +189,7 @@ mod tests {
     #[test]
     fn four_events_of_one_read_never_give_a_zero() {
         let times = [100.0, 100.01, 100.02, 100.03, 140.0, 140.01, 140.02, 140.03];
-        let sample = Sample::derive(&stream(&times), &output(8));
+        let sample = measured(&stream(&times), &[1; 8]);
         assert_eq!(per_token_ms(&sample), [(10.0, 4)]);
         assert_eq!(sample.tpot, Some(10 * MS));
     }
@@ -207,7 +197,7 @@ mod tests {
     #[test]
     fn a_stream_faster_than_an_arrival_keeps_its_pace() {
         let times: Vec<f64> = (0..399).map(|token| 50.0 + 0.4 * f64::from(token)).collect();
-        let sample = Sample::derive(&stream(&times), &output(399));
+        let sample = measured(&stream(&times), &[1; 399]);
         let gaps = per_token_ms(&sample);
         assert!(gaps.iter().all(|(gap, tokens)| (gap - 0.4).abs() < 0.01 && *tokens == 3), "{gaps:?}");
         assert!((sample.tpot.unwrap().as_secs_f64() - 0.4e-3).abs() < 1e-5, "{:?}", sample.tpot);
@@ -216,7 +206,7 @@ mod tests {
     #[test]
     fn a_stall_shows_as_a_stall_and_leaves_the_median_alone() {
         let times = [50.0, 60.0, 70.0, 2070.0, 2080.0, 2090.0];
-        let sample = Sample::derive(&stream(&times), &output(6));
+        let sample = measured(&stream(&times), &[1; 6]);
         assert_eq!(sample.ttft, Some(50 * MS));
         assert_eq!(sample.stall, Some(2000 * MS));
         assert_eq!(per_token_ms(&sample), [(10.0, 1), (10.0, 1), (2000.0, 1), (10.0, 1), (10.0, 1)]);
@@ -227,14 +217,14 @@ mod tests {
         let mut timeline = stream(&[10.0, 20.0, 188.0]);
         let last = timeline.deltas[2].at;
         timeline.closed = Some(last + 15_000 * MS);
-        assert_eq!(Sample::derive(&timeline, &output(3)).stall, Some(15_000 * MS));
+        assert_eq!(measured(&timeline, &[1; 3]).stall, Some(15_000 * MS));
         timeline.finished = Some(last);
-        assert_eq!(Sample::derive(&timeline, &output(3)).stall, Some(168 * MS));
+        assert_eq!(measured(&timeline, &[1; 3]).stall, Some(168 * MS));
     }
 
     #[test]
     fn one_token_alone_has_no_tpot_no_itl_and_no_stall() {
-        let sample = Sample::derive(&stream(&[80.0]), &output(1));
+        let sample = measured(&stream(&[80.0]), &[1]);
         assert_eq!((sample.tpot, sample.stall, sample.itl.len()), (None, None, 0));
         assert_eq!(sample.tokens_per_second, None);
         assert_eq!(sample.ttft, Some(80 * MS));
@@ -245,45 +235,40 @@ mod tests {
         let mut timeline = stream(&[10.0, 20.0, 30.0]);
         timeline.deltas[0].channel = Channel::Reasoning;
         timeline.deltas[1].channel = Channel::Reasoning;
-        let sample = Sample::derive(&timeline, &output(3));
+        let sample = measured(&timeline, &[1; 3]);
         assert_eq!((sample.ttft, sample.answer_ttft), (Some(10 * MS), Some(30 * MS)));
     }
 
     #[test]
     fn fewer_tokens_than_chunks_lengthen_the_gaps_instead_of_losing_time() {
-        let sample = Sample::derive(&stream(&[0.0, 10.0, 20.0, 30.0]), &output(2));
+        let sample = measured(&stream(&[0.0, 10.0, 20.0, 30.0]), &[0, 1, 0, 1]);
         assert_eq!(per_token_ms(&sample), [(10.0, 1), (20.0, 1)]);
     }
 
     #[test]
-    fn attributed_tokens_are_used_when_they_add_up() {
-        let mut timeline = stream(&[0.0, 30.0, 40.0]);
-        for (delta, own) in timeline.deltas.iter_mut().zip([1, 3, 1]) {
-            delta.tokens = Some(own);
-        }
-        let sample = Sample::derive(&timeline, &output(5));
+    fn each_gap_is_shared_by_the_tokens_that_came_after_it() {
+        let sample = measured(&stream(&[0.0, 30.0, 40.0]), &[1, 3, 1]);
         assert_eq!(per_token_ms(&sample), [(10.0, 3), (10.0, 1)]);
+    }
+
+    #[test]
+    fn tokens_per_arrival_leave_out_the_first_arrival() {
+        let per_arrival = |times: &[f64], tokens: &[u32]| measured(&stream(times), tokens).tokens_per_arrival;
+        assert_eq!(per_arrival(&[0.0, 30.0, 60.0], &[9, 2, 3]), Some(2.5));
+        assert_eq!(per_arrival(&[0.0, 0.01, 30.0, 30.01], &[1; 4]), Some(2.0));
+        assert_eq!(per_arrival(&[0.0, 0.01], &[1; 2]), None);
+        assert_eq!(per_arrival(&[], &[]), None);
+    }
+
+    #[test]
+    fn a_delta_to_which_nothing_is_attributed_is_one_token() {
+        let sample = Sample::derive(&stream(&[0.0, 10.0, 30.0]), &Tokens::default());
+        assert_eq!(per_token_ms(&sample), [(10.0, 1), (20.0, 1)]);
     }
 
     #[test]
     fn a_stream_without_tokens_has_no_durations_of_tokens() {
         let sample = Sample::derive(&stream(&[]), &Tokens::default());
         assert_eq!(sample, Sample { lag: Duration::ZERO, ..Sample::default() });
-    }
-
-    #[test]
-    fn sources_are_trusted_in_order() {
-        let deltas = stream(&[0.0, 1.0]).deltas;
-        let with_ids: Vec<_> = deltas.iter().map(|d| Delta { tokens: Some(2), ..*d }).collect();
-        let settled = |deltas: &[Delta], output, chunk_usage| {
-            let mut tokens = Tokens { output, ..Tokens::default() };
-            tokens.settle(deltas, chunk_usage);
-            (tokens.output.unwrap(), tokens.source.unwrap())
-        };
-        assert_eq!(settled(&with_ids, Some(5), true), (5, TokenSource::ChunkUsage));
-        assert_eq!(settled(&with_ids, Some(5), false), (4, TokenSource::TokenIds));
-        assert_eq!(settled(&deltas, Some(5), false), (5, TokenSource::FinalUsage));
-        assert_eq!(settled(&deltas, None, false), (2, TokenSource::Deltas));
-        assert_eq!(settled(&deltas, Some(0), false), (2, TokenSource::Deltas));
     }
 }

@@ -2,6 +2,8 @@
 
 use tokio::time::Instant;
 
+use super::Channel;
+
 /// Instants as they were stamped; what did not happen is absent.
 #[derive(Debug, Clone)]
 pub struct Timeline {
@@ -33,15 +35,18 @@ pub struct Timeline {
 pub struct Delta {
     pub at: Instant,
     pub channel: Channel,
-    /// Tokens that the server attributed to this very chunk.
+    /// Output tokens so far, if the chunk itself states them.
+    pub total: Option<u32>,
+    /// Token ids that came since the delta before, if the chunk lists its own.
+    pub ids: Option<u32>,
+    /// The tokens that it counts for; absent until they are [attributed](super::attribution).
     pub tokens: Option<u32>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Channel {
-    Answer,
-    Reasoning,
-    ToolCall,
+impl Delta {
+    pub fn new(at: Instant, channel: Channel) -> Self {
+        Self { at, channel, total: None, ids: None, tokens: None }
+    }
 }
 
 impl Timeline {

@@ -17,9 +17,9 @@ const PROBE: &str = "INSERT INTO probes (
   target, at, id, workload, release, mixed, suspect, outcome, verdict,
   ttft, answer_ttft, tpot, itl_p99, stall, latency, itl_p50, wait, lag, resolve, connect, tls,
   prompt_tokens, cached_tokens, reasoning_tokens, output_tokens, token_source, characters, cut, depth, seed, step, size,
-  queue, prefill, decode, load
+  queue, prefill, decode, load, hidden_tokens, tokens_per_arrival, drafted_tokens, accepted_tokens
 ) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22,
-  ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36)";
+  ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36, ?37, ?38, ?39, ?40)";
 
 /// Nothing is lost if the number is there already: the newest that is said of it counts.
 const BEGIN: &str =
@@ -147,7 +147,7 @@ fn probe(
     row.gaps.sort_unstable();
     let [p50, p99] = [50, 99].map(|percent| quantile(&row.gaps, percent));
     let d = &row.durations;
-    let [prompt, cached, reasoning, output] = row.tokens;
+    let [prompt, cached, reasoning, hidden, output, drafted, accepted] = row.tokens;
     let [seed, step, size] = row.seed;
     let values = params![
         target,
@@ -186,6 +186,10 @@ fn probe(
         d.prefill,
         d.decode,
         d.load,
+        hidden,
+        row.tokens_per_arrival,
+        drafted,
+        accepted,
     ];
     transaction.prepare_cached(PROBE)?.execute(values)?;
     if let Some(histogram) = packer.pack(&row.gaps) {

@@ -53,7 +53,7 @@ use rusqlite::{Connection, TransactionBehavior};
 pub(super) const APPLICATION_ID: i32 = 0x534c_4f50;
 
 /// Each step makes of a file with one step less what the next version reads. A step that was released never changes.
-pub(super) const STEPS: &[&str] = &[FIRST, SECOND];
+pub(super) const STEPS: &[&str] = &[FIRST, SECOND, THIRD];
 
 /// How many steps this version knows.
 pub(super) const VERSION: u32 = STEPS.len() as u32;
@@ -138,6 +138,31 @@ CREATE TABLE hours (
   latency_count INTEGER NOT NULL, latency_sum INTEGER NOT NULL, latency_max INTEGER NOT NULL, latency BLOB NOT NULL
 );
 CREATE UNIQUE INDEX hours_of_target ON hours (target, hour, workload, release, mixed);
+";
+
+const THIRD: &str = "
+ALTER TABLE probes ADD COLUMN hidden_tokens INTEGER;
+ALTER TABLE probes ADD COLUMN tokens_per_arrival REAL;
+ALTER TABLE probes ADD COLUMN drafted_tokens INTEGER;
+ALTER TABLE probes ADD COLUMN accepted_tokens INTEGER;
+DROP VIEW probe;
+CREATE VIEW probe AS SELECT
+  p.id, strftime('%Y-%m-%dT%H:%M:%fZ', p.at / 1e6, 'unixepoch') AS time, p.at / 1e6 AS at, p.at AS at_us,
+  t.name AS target, w.name AS workload, p.release, p.mixed, p.suspect, o.name AS outcome, v.name AS verdict,
+  p.ttft / 1e6 AS ttft, p.answer_ttft / 1e6 AS answer_ttft, p.tpot / 1e6 AS tpot,
+  p.itl_p50 / 1e6 AS itl_p50, p.itl_p99 / 1e6 AS itl_p99, p.stall / 1e6 AS stall, p.latency / 1e6 AS latency,
+  p.lag / 1e6 AS lag, p.resolve / 1e6 AS resolve, p.connect / 1e6 AS connect, p.tls / 1e6 AS tls,
+  p.wait / 1e6 AS wait,
+  p.prompt_tokens, p.cached_tokens, p.reasoning_tokens, p.hidden_tokens, p.output_tokens, s.name AS token_source,
+  p.tokens_per_arrival, p.drafted_tokens, p.accepted_tokens,
+  p.characters, p.cut, p.depth, printf('%016x-%d-%d', p.seed, p.step, p.size) AS seed,
+  p.queue / 1e6 AS queue, p.prefill / 1e6 AS prefill, p.decode / 1e6 AS decode, p.load / 1e6 AS load
+FROM probes p
+JOIN targets t ON t.id = p.target
+JOIN workloads w ON w.id = p.workload
+JOIN outcomes o ON o.id = p.outcome
+LEFT JOIN verdicts v ON v.id = p.verdict
+LEFT JOIN token_sources s ON s.id = p.token_source;
 ";
 
 /// Makes an empty file a history; what has tables already stays as it is.

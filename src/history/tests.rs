@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::*;
 use crate::domain::sample::Itl;
-use crate::domain::{Failure, Kept, Sample, Seed, TokenSource, Verdict, fixture};
+use crate::domain::{Failure, Kept, Sample, Seed, Speculation, TokenSource, Verdict, fixture};
 
 const MS: Duration = Duration::from_millis(1);
 
@@ -89,6 +89,28 @@ fn what_is_kept_comes_back_from_a_file_and_from_memory() {
         assert_eq!((written, lost, failing), (2, 0, false));
         assert!(bytes > 50_000, "{bytes}");
     }
+}
+
+#[test]
+fn hidden_tokens_guesses_and_tokens_per_arrival_stand_in_the_view() {
+    let folder = tempfile::tempdir().unwrap();
+    let settings = in_folder(folder.path());
+    let history = History::open(&settings).unwrap();
+    let mut full = report("a", 1, None);
+    full.sample.tokens_per_arrival = Some(2.5);
+    full.tokens.hidden = Some(450);
+    full.tokens.speculation = Some(Speculation { drafted: 129, accepted: 10 });
+    history.keep(&full, ReleaseId(1), false);
+    history.keep(&report("a", 2, None), ReleaseId(1), false);
+    history.flush().unwrap();
+    let file = rusqlite::Connection::open(settings.path.as_ref().unwrap()).unwrap();
+    let sql =
+        "SELECT hidden_tokens, tokens_per_arrival, drafted_tokens, accepted_tokens FROM probe ORDER BY at";
+    let mut select = file.prepare(sql).unwrap();
+    let rows =
+        select.query_map([], |row| Ok([0, 1, 2, 3].map(|n| row.get_unwrap::<_, Option<f64>>(n)))).unwrap();
+    let rows: Vec<_> = rows.map(Result::unwrap).collect();
+    assert_eq!(rows, [[Some(450.0), Some(2.5), Some(129.0), Some(10.0)], [None; 4]]);
 }
 
 #[test]

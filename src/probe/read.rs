@@ -7,8 +7,9 @@ use std::fmt;
 
 use tokio::time::Instant;
 
+use crate::domain::attribution::{Attribution, Whole, attribute};
 use crate::domain::identity::presentable;
-use crate::domain::{Answer, Channel, Delta, Failure, Fault, ServerTimes, Timeline, TokenSource, Tokens};
+use crate::domain::{Answer, Delta, Failure, Fault, ServerTimes, Timeline, TokenSource, Tokens};
 use crate::protocol::sse::{self, Item, MAX_EVENT_BYTES, TooLong};
 use crate::protocol::{Dialect, Framing, Meaning, ndjson};
 use kept::Kept;
@@ -20,8 +21,8 @@ const MAX_BODY_BYTES: usize = 16 << 20;
 /// its way into memory.
 const MAX_WHOLE_BYTES: usize = MAX_EVENT_BYTES;
 
-/// In the order in which a chunk that speaks on several is taken to speak.
-const CHANNELS: [Channel; 3] = [Channel::Reasoning, Channel::Answer, Channel::ToolCall];
+/// So many deltas have room from the first on: an answer of usual length makes no room again.
+const USUAL_DELTAS: usize = 128;
 
 /// The answer of one probe as far as it has come.
 #[derive(Debug)]
@@ -49,12 +50,12 @@ struct Account {
     times: ServerTimes,
     fingerprint: Option<String>,
     kept: Kept,
-    /// Output tokens that per-chunk usage has accounted for.
-    counted: u64,
-    /// Token ids that came without text.
+    /// Token ids that came without text since the last delta.
     withheld: u32,
-    /// Every chunk with something generated also told its usage.
-    usage_on_each: bool,
+    /// What came as reasoning is a summary.
+    is_summarized: bool,
+    /// The model stopped, and said why.
+    is_finished: bool,
     /// Something generated came, in a stream or whole.
     generated: bool,
     ending: Ending,
@@ -100,9 +101,9 @@ impl Reading {
             times: ServerTimes::default(),
             fingerprint: None,
             kept: Kept::new(),
-            counted: 0,
             withheld: 0,
-            usage_on_each: true,
+            is_summarized: false,
+            is_finished: false,
             generated: false,
             ending: Ending::Awaited,
         };
@@ -213,17 +214,25 @@ impl Reading {
     }
 
     pub(super) fn finish(self) -> Read {
-        let Account { mut timeline, mut tokens, times, fingerprint, kept, usage_on_each, withheld, .. } =
-            self.account;
-        if let Some(Delta { tokens: Some(own), .. }) = timeline.deltas.last_mut().filter(|_| !usage_on_each) {
-            *own = own.saturating_add(withheld);
-        }
+        let Account { mut timeline, mut tokens, times, fingerprint, kept, .. } = self.account;
+        let answer = kept.answer();
         if !timeline.deltas.is_empty() {
-            tokens.settle(&timeline.deltas, usage_on_each);
+            let whole = Whole {
+                output: tokens.output,
+                reasoning: tokens.reasoning,
+                is_summarized: self.account.is_summarized,
+                ended_by_itself: self.account.is_finished && !answer.cut,
+                late_ids: self.account.withheld,
+            };
+            let Attribution { source, output, hidden, shares } = attribute(&timeline.deltas, &whole);
+            for (delta, share) in timeline.deltas.iter_mut().zip(shares) {
+                delta.tokens = Some(u32::try_from(share).unwrap_or(u32::MAX));
+            }
+            tokens = Tokens { output: Some(output), source: Some(source), hidden, ..tokens };
         } else if tokens.output.is_some() {
             tokens.source = Some(TokenSource::FinalUsage);
         }
-        Read { timeline, tokens, times, fingerprint, answer: kept.answer() }
+        Read { timeline, tokens, times, fingerprint, answer }
     }
 }
 
@@ -262,7 +271,7 @@ impl Account {
         }
     }
 
-    fn apply(&mut self, at: Instant, meaning: &Meaning) -> Result<(), Fault> {
+    fn apply(&mut self, at: Instant, meaning: &Meaning<'_>) -> Result<(), Fault> {
         self.timeline.first_event.get_or_insert(at);
         if let Some(error) = &meaning.error {
             return Err(Failure::InBand.because(error));
@@ -271,6 +280,8 @@ impl Account {
         self.generated |= !meaning.channels.is_empty();
         self.kept.note(meaning);
         self.add_deltas(at, meaning, usage.and_then(|usage| usage.output));
+        self.is_summarized |= meaning.is_summary;
+        self.is_finished |= meaning.finished;
         if meaning.finished || meaning.ended {
             self.timeline.finished.get_or_insert(at);
         }
@@ -300,42 +311,39 @@ impl Account {
     }
 
     /// Keeps what the server says about itself; gives the counts of this event.
-    fn note_counts(&mut self, meaning: &Meaning) -> Option<Tokens> {
+    fn note_counts(&mut self, meaning: &Meaning<'_>) -> Option<Tokens> {
         let usage = meaning.usage.map(Tokens::plausible);
         if let Some(usage) = usage {
-            self.tokens = merge(self.tokens, usage);
+            self.tokens = self.tokens.merged(usage);
         }
         self.times = self.times.merged(meaning.times);
-        if let Some(fingerprint) = &meaning.fingerprint {
+        // Most servers say it with every event.
+        if let Some(fingerprint) = meaning.fingerprint.as_deref()
+            && self.fingerprint.as_deref() != Some(fingerprint)
+        {
             self.fingerprint = presentable(fingerprint);
         }
         usage
     }
 
     /// `so_far` is the number of output tokens that the event itself tells.
-    fn add_deltas(&mut self, at: Instant, meaning: &Meaning, so_far: Option<u64>) {
+    fn add_deltas(&mut self, at: Instant, meaning: &Meaning<'_>, so_far: Option<u64>) {
         // Half a character is a token without text: it counts with the next one that has some.
         self.withheld = self.withheld.saturating_add(meaning.token_ids.unwrap_or(0));
         if meaning.channels.is_empty() {
             return;
         }
-        let ids = meaning.token_ids.map(|_| std::mem::take(&mut self.withheld));
-        self.usage_on_each &= so_far.is_some();
-        let mut own = match so_far {
-            // A total says what this chunk brought only if all those before it told theirs.
-            Some(total) if self.usage_on_each => {
-                let own = total.saturating_sub(self.counted);
-                self.counted = total;
-                u32::try_from(own).ok()
-            }
-            _ => ids,
-        };
+        let deltas = &mut self.timeline.deltas;
+        if deltas.is_empty() {
+            deltas.reserve(USUAL_DELTAS);
+        }
+        let total = so_far.and_then(|total| u32::try_from(total).ok());
+        let mut ids = meaning.token_ids.map(|_| std::mem::take(&mut self.withheld));
         // Several choices in a chunk came at one instant: they are no more tokens to tell apart, only more memory.
-        let spoken = CHANNELS.into_iter().filter(|channel| meaning.channels.contains(channel));
-        for channel in spoken {
-            self.timeline.deltas.push(Delta { at, channel, tokens: own });
+        for channel in meaning.channels.iter() {
+            deltas.push(Delta { total, ids, ..Delta::new(at, channel) });
             // A chunk's tokens are counted once, even if it speaks on two channels.
-            own = own.map(|_| 0);
+            ids = ids.map(|_| 0);
         }
     }
 
@@ -353,22 +361,13 @@ impl Account {
     }
 }
 
-/// The newer count wins; what it leaves out stays as it was.
-fn merge(old: Tokens, new: Tokens) -> Tokens {
-    Tokens {
-        prompt: new.prompt.or(old.prompt),
-        cached: new.cached.or(old.cached),
-        reasoning: new.reasoning.or(old.reasoning),
-        output: new.output.or(old.output),
-        source: None,
-    }
-}
-
 impl From<TooLong> for Fault {
     fn from(error: TooLong) -> Self {
         Failure::Malformed.because(error.to_string())
     }
 }
 
+#[cfg(test)]
+mod pace;
 #[cfg(test)]
 mod tests;

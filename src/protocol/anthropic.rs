@@ -1,11 +1,12 @@
 //! `anthropic`: `/v1/messages`.
 
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use url::Url;
 
 use super::envelope::Envelope;
 use super::gather::{Gather, Gathered};
-use super::look::Something;
+use super::look::{Number, Something};
 use super::message::{self, messages};
 use super::reason::Reason;
 use super::words::{Said, Words};
@@ -54,16 +55,16 @@ enum Kind {
 }
 
 #[derive(Debug, Deserialize)]
-struct MessageStart {
-    #[serde(default)]
-    message: Option<Message>,
+struct MessageStart<'a> {
+    #[serde(default, borrow)]
+    message: Option<Message<'a>>,
 }
 
 /// The answer: whole, or as announced at the start of a stream.
 #[derive(Debug, Deserialize)]
-struct Message {
-    #[serde(default)]
-    content: Option<Gathered<Blocks>>,
+struct Message<'a> {
+    #[serde(default, borrow)]
+    content: Option<Gathered<Blocks<'a>>>,
     #[serde(default)]
     stop_reason: Reason,
     #[serde(default)]
@@ -71,26 +72,20 @@ struct Message {
 }
 
 #[derive(Debug, Deserialize)]
-struct BlockStart {
-    #[serde(default)]
-    content_block: Option<Block>,
-}
-
-#[derive(Debug, Deserialize)]
-struct BlockDelta {
-    #[serde(default)]
-    delta: Option<Block>,
+struct BlockStart<'a> {
+    #[serde(default, borrow)]
+    content_block: Option<Block<'a>>,
 }
 
 /// A piece of the answer, or an addition to one; what it is shows in the field that it fills.
 #[derive(Debug, Deserialize)]
-struct Block {
+struct Block<'a> {
     #[serde(default, rename = "type")]
     kind: Option<BlockKind>,
-    #[serde(default)]
-    text: Words,
-    #[serde(default)]
-    thinking: Words,
+    #[serde(default, borrow)]
+    text: Words<'a>,
+    #[serde(default, borrow)]
+    thinking: Words<'a>,
     /// Reasoning that only the server can read.
     #[serde(default)]
     data: Something,
@@ -99,7 +94,7 @@ struct Block {
 }
 
 #[derive(Debug, Default)]
-struct Blocks(Said);
+struct Blocks<'a>(Said<'a>);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -134,48 +129,72 @@ struct Usage {
     cache_written: Option<u64>,
     #[serde(default, rename = "output_tokens")]
     output: Option<u64>,
+    #[serde(default, rename = "output_tokens_details")]
+    details: Option<OutputDetails>,
 }
 
-pub(super) fn interpret(data: &[u8]) -> Result<Meaning, Nonsense> {
+#[derive(Debug, Clone, Copy, Deserialize)]
+struct OutputDetails {
+    #[serde(default, rename = "thinking_tokens")]
+    thinking: Number,
+}
+
+/// An event, and what it adds to a block of the answer.
+type Addition<'a> = Envelope<Kind, Block<'a>>;
+
+pub(super) fn interpret(data: &[u8]) -> Result<Meaning<'_>, Nonsense> {
     if data.trim_ascii() == DONE {
-        return Ok(Meaning { ended: true, ..Meaning::default() });
+        return Ok(Meaning::end());
     }
-    let envelope: Envelope<Kind> = from_json(data)?;
+    match serde_json::from_slice::<Addition<'_>>(data) {
+        Ok(event) if event.is_error(&Kind::Error) => Ok(Meaning::error(refusal::explain(data))),
+        Ok(Envelope { kind: Some(Kind::ContentBlockDelta), delta, .. }) => {
+            Ok(delta.map(Meaning::from).unwrap_or_default())
+        }
+        // A kind of event that is not so frequent, or one in which `delta` is something else.
+        _ => interpret_rest(data),
+    }
+}
+
+fn interpret_rest(data: &[u8]) -> Result<Meaning<'_>, Nonsense> {
+    let envelope: Envelope<Kind, IgnoredAny> = from_json(data)?;
     if envelope.is_error(&Kind::Error) {
-        return Ok(Meaning { error: Some(refusal::explain(data)), ..Meaning::default() });
+        return Ok(Meaning::error(refusal::explain(data)));
     }
     let mut meaning = Meaning::default();
     match envelope.kind {
         Some(Kind::MessageStart) => {
             // No output yet: the 0 or 1 that stands there would pass for a count if no other came.
-            let usage = from_json::<MessageStart>(data)?.message.and_then(|message| message.usage);
-            meaning.usage = usage.map(|usage| Usage { output: None, ..usage }.into());
+            let usage = from_json::<MessageStart<'_>>(data)?.message.and_then(|message| message.usage);
+            meaning.usage = usage.map(|usage| Usage { output: None, details: None, ..usage }.into());
         }
         Some(Kind::ContentBlockStart) => {
-            return Ok(from_json::<BlockStart>(data)?.content_block.map(Meaning::from).unwrap_or_default());
-        }
-        Some(Kind::ContentBlockDelta) => {
-            return Ok(from_json::<BlockDelta>(data)?.delta.map(Meaning::from).unwrap_or_default());
+            let block = from_json::<BlockStart<'_>>(data)?.content_block;
+            return Ok(block.map(Meaning::from).unwrap_or_default());
         }
         Some(Kind::MessageDelta) => {
             let event: MessageDelta = from_json(data)?;
             let reason = event.delta.map(|delta| delta.stop_reason).unwrap_or_default();
             (meaning.finished, meaning.cut) = (reason.told, reason.cut);
+            meaning.is_summary = event.usage.is_some_and(Usage::counts_thinking);
             meaning.usage = event.usage.map(Tokens::from);
         }
         Some(Kind::MessageStop) => meaning.ended = true,
+        // Its `delta` was not to be read.
+        Some(Kind::ContentBlockDelta) => return from_json::<Addition<'_>>(data).map(|_| meaning),
         // Pings, ends of blocks, and what has not been invented yet.
         Some(Kind::Error | Kind::Other) | None => {}
     }
     Ok(meaning)
 }
 
-pub(super) fn interpret_whole(body: &[u8]) -> Result<Meaning, Nonsense> {
-    if from_json::<Envelope<Kind>>(body)?.is_error(&Kind::Error) {
-        return Ok(Meaning { error: Some(refusal::explain(body)), ..Meaning::default() });
+pub(super) fn interpret_whole(body: &[u8]) -> Result<Meaning<'_>, Nonsense> {
+    if from_json::<Envelope<Kind, IgnoredAny>>(body)?.is_error(&Kind::Error) {
+        return Ok(Meaning::error(refusal::explain(body)));
     }
-    let message: Message = from_json(body)?;
+    let message: Message<'_> = from_json(body)?;
     Ok(Meaning {
+        is_summary: message.usage.is_some_and(Usage::counts_thinking),
         usage: message.usage.map(Tokens::from),
         finished: message.stop_reason.told,
         cut: message.stop_reason.cut,
@@ -183,16 +202,16 @@ pub(super) fn interpret_whole(body: &[u8]) -> Result<Meaning, Nonsense> {
     })
 }
 
-impl Gather for Blocks {
-    type Item = Block;
+impl<'a> Gather for Blocks<'a> {
+    type Item = Block<'a>;
 
-    fn gather(&mut self, _: usize, block: Block) {
+    fn gather(&mut self, _: usize, block: Block<'a>) {
         block.add_to(&mut self.0);
     }
 }
 
-impl Block {
-    fn add_to(self, said: &mut Said) {
+impl<'a> Block<'a> {
+    fn add_to(self, said: &mut Said<'a>) {
         if self.thinking.any {
             said.add(Channel::Reasoning, self.thinking);
         } else if self.data.0 {
@@ -206,8 +225,8 @@ impl Block {
     }
 }
 
-impl From<Block> for Meaning {
-    fn from(block: Block) -> Self {
+impl<'a> From<Block<'a>> for Meaning<'a> {
+    fn from(block: Block<'a>) -> Self {
         let mut said = Said::default();
         block.add_to(&mut said);
         said.into()
@@ -223,10 +242,22 @@ impl From<Usage> for Tokens {
         Self {
             prompt: prompt.filter(|_| !unknown),
             cached: usage.cache_read.filter(|_| !unknown),
-            reasoning: None,
+            reasoning: usage.thinking(),
             output: usage.output,
-            source: None,
+            ..Self::default()
         }
+    }
+}
+
+impl Usage {
+    fn thinking(self) -> Option<u64> {
+        self.details.and_then(|details| details.thinking.0)
+    }
+
+    /// Only Anthropic counts its thinking, and what it streams of that is a summary, a sealed block or nothing; engines
+    /// that speak its format stream all of it and count it with the rest.
+    fn counts_thinking(self) -> bool {
+        self.thinking().is_some()
     }
 }
 

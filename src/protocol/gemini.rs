@@ -5,7 +5,7 @@ use serde_json::Value;
 use url::Url;
 
 use super::gather::{Gather, Gathered};
-use super::look::{Index, Something};
+use super::look::{Index, Label, Something};
 use super::reason::Reason;
 use super::words::{Said, Words};
 use super::{Meaning, Nonsense, address, from_json, refusal, to_json};
@@ -43,61 +43,61 @@ struct Config {
 
 /// What chunks come to.
 #[derive(Debug, Default)]
-struct Chunks {
-    meaning: Meaning,
-    said: Said,
+struct Chunks<'a> {
+    meaning: Meaning<'a>,
+    said: Said<'a>,
 }
 
 /// One chunk of a stream; a whole answer has the same shape.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Chunk {
-    #[serde(default)]
-    candidates: Option<Gathered<Candidates>>,
+struct Chunk<'a> {
+    #[serde(default, borrow)]
+    candidates: Option<Gathered<Candidates<'a>>>,
     #[serde(default)]
     usage_metadata: Option<Usage>,
     #[serde(default)]
     prompt_feedback: Option<Feedback>,
-    #[serde(default)]
-    model_version: Option<String>,
+    #[serde(default, borrow)]
+    model_version: Label<'a>,
     #[serde(default)]
     error: Option<Value>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Candidate {
+struct Candidate<'a> {
     #[serde(default)]
     index: Index,
-    #[serde(default)]
-    content: Option<Generated>,
+    #[serde(default, borrow)]
+    content: Option<Generated<'a>>,
     #[serde(default)]
     finish_reason: Reason,
 }
 
 /// What the candidates of a chunk come to; of several, the first is read.
 #[derive(Debug, Default)]
-struct Candidates {
-    said: Said,
+struct Candidates<'a> {
+    said: Said<'a>,
     finished: bool,
     cut: bool,
 }
 
 /// The last chunk may have a role and no parts.
 #[derive(Debug, Deserialize)]
-struct Generated {
-    #[serde(default)]
-    parts: Option<Gathered<Parts>>,
+struct Generated<'a> {
+    #[serde(default, borrow)]
+    parts: Option<Gathered<Parts<'a>>>,
 }
 
 #[derive(Debug, Default)]
-struct Parts(Said);
+struct Parts<'a>(Said<'a>);
 
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Part {
-    #[serde(default)]
-    text: Words,
+struct Part<'a> {
+    #[serde(default, borrow)]
+    text: Words<'a>,
     #[serde(default)]
     thought: Option<bool>,
     #[serde(default)]
@@ -168,30 +168,32 @@ impl<'a> Content<'a> {
 }
 
 /// Errors, and streams that a gateway turned into one answer, come as a list.
-pub(super) fn interpret(data: &[u8]) -> Result<Meaning, Nonsense> {
+pub(super) fn interpret(data: &[u8]) -> Result<Meaning<'_>, Nonsense> {
     let mut chunks = Chunks::default();
     if data.trim_ascii_start().first() == Some(&b'[') {
         Gathered(chunks) = from_json(data)?;
     } else {
         chunks.gather(0, from_json(data)?);
     }
-    Ok(chunks.meaning.saying(chunks.said))
+    let meaning = chunks.meaning.saying(chunks.said);
+    // What is told of thoughts is always a summary of them; the thoughts themselves are only counted.
+    Ok(Meaning { is_summary: meaning.channels.has(Channel::Reasoning), ..meaning })
 }
 
-pub(super) fn interpret_whole(body: &[u8]) -> Result<Meaning, Nonsense> {
+pub(super) fn interpret_whole(body: &[u8]) -> Result<Meaning<'_>, Nonsense> {
     interpret(body)
 }
 
-impl Gather for Chunks {
-    type Item = Chunk;
+impl<'a> Gather for Chunks<'a> {
+    type Item = Chunk<'a>;
 
-    fn gather(&mut self, _: usize, chunk: Chunk) {
+    fn gather(&mut self, _: usize, chunk: Chunk<'a>) {
         let meaning = &mut self.meaning;
         if let Some(error) = chunk.error.filter(|error| !error.is_null()) {
             meaning.error = Some(refusal::text_of(&error));
         }
         meaning.usage = chunk.usage_metadata.map(Tokens::from).or(meaning.usage);
-        meaning.fingerprint = chunk.model_version.or(meaning.fingerprint.take());
+        meaning.fingerprint = chunk.model_version.0.or(meaning.fingerprint.take());
         // A prompt that is refused has no candidates, and nothing follows.
         meaning.finished |= chunk.prompt_feedback.is_some_and(|feedback| feedback.block_reason.0);
         let Gathered(candidates) = chunk.candidates.unwrap_or_default();
@@ -201,10 +203,10 @@ impl Gather for Chunks {
     }
 }
 
-impl Gather for Candidates {
-    type Item = Candidate;
+impl<'a> Gather for Candidates<'a> {
+    type Item = Candidate<'a>;
 
-    fn gather(&mut self, place: usize, candidate: Candidate) {
+    fn gather(&mut self, place: usize, candidate: Candidate<'a>) {
         let is_first = candidate.index.is_first(place);
         self.finished |= candidate.finish_reason.told;
         self.cut |= is_first && candidate.finish_reason.cut;
@@ -213,11 +215,11 @@ impl Gather for Candidates {
     }
 }
 
-impl Gather for Parts {
-    type Item = Part;
+impl<'a> Gather for Parts<'a> {
+    type Item = Part<'a>;
 
     /// A part that only carries a signature is nothing.
-    fn gather(&mut self, _: usize, part: Part) {
+    fn gather(&mut self, _: usize, part: Part<'a>) {
         if part.function_call.0 {
             self.0.mark(Channel::ToolCall);
         } else if part.thought == Some(true) {
@@ -240,7 +242,7 @@ impl From<Usage> for Tokens {
                 (None, None) => None,
                 _ => Some(answer.unwrap_or(0).saturating_add(thoughts.unwrap_or(0))),
             },
-            source: None,
+            ..Self::default()
         }
     }
 }

@@ -29,9 +29,9 @@ struct Options {
 
 /// One line; a whole answer has the same shape. Durations are nanoseconds.
 #[derive(Debug, Deserialize)]
-struct Line {
-    #[serde(default)]
-    message: Option<Generated>,
+struct Line<'a> {
+    #[serde(default, borrow)]
+    message: Option<Generated<'a>>,
     #[serde(default)]
     done: Option<bool>,
     #[serde(default)]
@@ -51,11 +51,11 @@ struct Line {
 }
 
 #[derive(Debug, Deserialize)]
-struct Generated {
-    #[serde(default)]
-    content: Words,
-    #[serde(default)]
-    thinking: Words,
+struct Generated<'a> {
+    #[serde(default, borrow)]
+    content: Words<'a>,
+    #[serde(default, borrow)]
+    thinking: Words<'a>,
     #[serde(default)]
     tool_calls: Something,
 }
@@ -74,8 +74,8 @@ pub(super) fn body(target: &Target, prompt: &Prompt) -> String {
     })
 }
 
-pub(super) fn interpret(data: &[u8]) -> Result<Meaning, Nonsense> {
-    let line: Line = from_json(data)?;
+pub(super) fn interpret(data: &[u8]) -> Result<Meaning<'_>, Nonsense> {
+    let line: Line<'_> = from_json(data)?;
     let done = line.done == Some(true);
     let error = line.error.as_ref().filter(|error| !error.is_null());
     Ok(Meaning {
@@ -89,11 +89,11 @@ pub(super) fn interpret(data: &[u8]) -> Result<Meaning, Nonsense> {
     })
 }
 
-pub(super) fn interpret_whole(body: &[u8]) -> Result<Meaning, Nonsense> {
+pub(super) fn interpret_whole(body: &[u8]) -> Result<Meaning<'_>, Nonsense> {
     interpret(body)
 }
 
-impl Line {
+impl Line<'_> {
     fn tokens(&self) -> Option<Tokens> {
         let tokens = Tokens { prompt: self.prompt_eval_count, output: self.eval_count, ..Tokens::default() };
         (tokens != Tokens::default()).then_some(tokens)
@@ -110,8 +110,8 @@ impl Line {
     }
 }
 
-impl Generated {
-    fn said(self) -> Said {
+impl<'a> Generated<'a> {
+    fn said(self) -> Said<'a> {
         let mut said = Said::default();
         said.add(Channel::Reasoning, self.thinking);
         said.add(Channel::Answer, self.content);
@@ -126,8 +126,8 @@ impl Generated {
 mod tests {
     use super::*;
 
-    fn meaning(json: &str) -> Meaning {
-        interpret(json.as_bytes()).unwrap()
+    fn meaning(json: &str) -> Meaning<'static> {
+        interpret(json.as_bytes()).unwrap().into_owned()
     }
 
     #[test]

@@ -8,10 +8,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use url::Url;
 
+use super::drafts::Drafts;
 use super::gather::Gathered;
+use super::look::{Label, Number, Object};
 use super::timings::{Metrics, Timings};
 use super::{Meaning, Nonsense, from_json, refusal};
-use crate::domain::{Field, Fields, Prompt, ServerTimes, Target, Tokens};
+use crate::domain::{Field, Fields, Prompt, ServerTimes, Speculation, Target, Tokens};
 use choice::Choices;
 
 /// The end marker of a stream.
@@ -95,27 +97,30 @@ impl<'a> Common<'a> {
 
 /// One chunk of a streamed answer, or a whole one. Every field may be missing or null on one server or another.
 #[derive(Debug, Deserialize)]
-struct Chunk<const WHOLE: bool> {
-    #[serde(default)]
-    choices: Option<Gathered<Choices<WHOLE>>>,
+struct Chunk<'a, const WHOLE: bool> {
+    #[serde(default, borrow)]
+    choices: Option<Gathered<Choices<'a, WHOLE>>>,
     #[serde(default)]
     usage: Option<Usage>,
     #[serde(default)]
     error: Option<Value>,
     #[serde(default)]
-    object: Option<Value>,
+    object: Object,
     #[serde(default)]
     message: Option<Value>,
     #[serde(default)]
     detail: Option<Value>,
-    #[serde(default)]
-    system_fingerprint: Option<String>,
+    #[serde(default, borrow)]
+    system_fingerprint: Label<'a>,
     /// vLLM's account of its time, in milliseconds.
     #[serde(default)]
     metrics: Option<Metrics>,
     /// llama.cpp's.
     #[serde(default)]
     timings: Option<Timings>,
+    /// SGLang's extensions.
+    #[serde(default)]
+    sglext: Drafts,
 }
 
 #[derive(Debug, Deserialize)]
@@ -125,9 +130,14 @@ struct Usage {
     #[serde(default)]
     completion_tokens: Option<u64>,
     #[serde(default)]
+    total_tokens: Number,
+    #[serde(default)]
     prompt_tokens_details: Option<PromptDetails>,
     #[serde(default)]
     completion_tokens_details: Option<CompletionDetails>,
+    /// SGLang's place for it.
+    #[serde(default)]
+    reasoning_tokens: Number,
     /// MindIE's: microseconds for each token, the first of them before the prompt was computed.
     #[serde(default)]
     queue_wait_time: Option<Value>,
@@ -141,39 +151,51 @@ struct PromptDetails {
 
 #[derive(Debug, Deserialize)]
 struct CompletionDetails {
-    #[serde(default)]
-    reasoning_tokens: Option<u64>,
+    #[serde(default, rename = "reasoning_tokens")]
+    reasoning: Option<u64>,
+    /// Of a prediction that the request brought along, or of a draft.
+    #[serde(default, rename = "accepted_prediction_tokens")]
+    accepted: Number,
+    #[serde(default, rename = "rejected_prediction_tokens")]
+    rejected: Number,
 }
 
-pub(super) fn interpret(data: &[u8]) -> Result<Meaning, Nonsense> {
+pub(super) fn interpret(data: &[u8]) -> Result<Meaning<'_>, Nonsense> {
     if data.trim_ascii() == DONE {
-        return Ok(Meaning { ended: true, ..Meaning::default() });
+        return Ok(Meaning::end());
     }
-    from_json::<Chunk<false>>(data).map(Chunk::meaning)
+    from_json::<Chunk<'_, false>>(data).map(Chunk::meaning)
 }
 
-pub(super) fn interpret_whole(body: &[u8]) -> Result<Meaning, Nonsense> {
-    from_json::<Chunk<true>>(body).map(Chunk::meaning)
+pub(super) fn interpret_whole(body: &[u8]) -> Result<Meaning<'_>, Nonsense> {
+    from_json::<Chunk<'_, true>>(body).map(Chunk::meaning)
 }
 
-impl<const WHOLE: bool> Chunk<WHOLE> {
-    fn meaning(self) -> Meaning {
+impl<'a, const WHOLE: bool> Chunk<'a, WHOLE> {
+    fn meaning(self) -> Meaning<'a> {
         if let Some(error) = self.error_text() {
-            return Meaning { error: Some(error), ..Meaning::default() };
+            return Meaning::error(error);
         }
         let times = self.times();
+        let told = self.metrics.and_then(Metrics::speculation);
+        let told = told.or_else(|| self.timings.and_then(Timings::speculation));
+        let told = told.or_else(|| self.sglext.speculation());
         let Gathered(choices) = self.choices.unwrap_or_default();
+        let speculation = told.or_else(|| choices.drafts.speculation());
         let mut meaning = Meaning {
             token_ids: choices.token_ids,
             usage: self.usage.filter(Usage::is_count).map(Tokens::from),
             times,
-            fingerprint: self.system_fingerprint,
+            fingerprint: self.system_fingerprint.0,
             finished: choices.finished,
             cut: choices.cut,
             ..Meaning::from(choices.said)
         };
         if let Some(cached) = self.timings.and_then(|timings| timings.cached) {
             meaning.usage.get_or_insert_default().cached = Some(cached);
+        }
+        if let Some(speculation) = speculation {
+            meaning.usage.get_or_insert_default().speculation = Some(speculation);
         }
         meaning
     }
@@ -195,10 +217,9 @@ impl<const WHOLE: bool> Chunk<WHOLE> {
         if let Some(error) = self.error.as_ref().filter(|error| !error.is_null()) {
             return Some(refusal::text_of(error));
         }
-        let is_error_object = self.object.as_ref().and_then(Value::as_str) == Some("error");
         let says_nothing_else = self.choices.is_none() && self.usage.is_none();
         let text = self.message.as_ref().or(self.detail.as_ref()).filter(|text| !text.is_null());
-        if !is_error_object && (text.is_none() || !says_nothing_else) {
+        if !self.object.is_error && (text.is_none() || !says_nothing_else) {
             return None;
         }
         Some(text.map_or_else(|| "an error without a message".to_owned(), refusal::text_of))
@@ -211,17 +232,40 @@ impl Usage {
     fn is_count(&self) -> bool {
         self.prompt_tokens != Some(0) || self.completion_tokens != Some(0)
     }
+
+    fn reasoning(&self) -> Option<u64> {
+        let details = self.completion_tokens_details.as_ref().and_then(|details| details.reasoning);
+        details.or(self.reasoning_tokens.0.filter(|&tokens| tokens > 0))
+    }
+
+    /// Reasoning is a part of the completion for most, and for some (xAI) counted beside it: the sum shows it.
+    fn output(&self) -> Option<u64> {
+        let completion = self.completion_tokens?;
+        let beside = self.reasoning().and_then(|reasoning| completion.checked_add(reasoning));
+        let rest = self.total_tokens.0.and_then(|total| total.checked_sub(self.prompt_tokens?));
+        Some(beside.filter(|_| beside == rest).unwrap_or(completion))
+    }
 }
 
 impl From<Usage> for Tokens {
     fn from(usage: Usage) -> Self {
+        let (output, reasoning) = (usage.output(), usage.reasoning());
+        let details = usage.completion_tokens_details;
         Self {
             prompt: usage.prompt_tokens,
             cached: usage.prompt_tokens_details.and_then(|d| d.cached_tokens),
-            reasoning: usage.completion_tokens_details.and_then(|d| d.reasoning_tokens),
-            output: usage.completion_tokens,
-            source: None,
+            reasoning,
+            output,
+            speculation: details.as_ref().and_then(CompletionDetails::speculation),
+            ..Self::default()
         }
+    }
+}
+
+impl CompletionDetails {
+    fn speculation(&self) -> Option<Speculation> {
+        let (accepted, rejected) = (self.accepted.0, self.rejected.0);
+        Speculation::stated(accepted.zip(rejected).map(|(a, b)| a.saturating_add(b)), accepted)
     }
 }
 

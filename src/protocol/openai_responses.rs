@@ -2,6 +2,7 @@
 
 mod whole;
 
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use url::Url;
@@ -12,7 +13,7 @@ use super::message::{Message, messages};
 use super::reason::Reason;
 use super::sse::{self, Item, TooLong};
 use super::timings::{Metrics, Timings};
-use super::words::{self, Said, Words};
+use super::words::{Said, Words};
 use super::{Meaning, Nonsense, from_json, openai, refusal, to_json};
 use crate::domain::{Channel, Field, Fields, Prompt, Role, Target, Tokens, Turn};
 use whole::Whole;
@@ -72,8 +73,10 @@ pub(super) fn body(target: &Target, prompt: &Prompt, fields: Fields) -> String {
 enum Kind {
     #[serde(rename = "response.output_text.delta", alias = "response.refusal.delta")]
     Answer,
-    #[serde(rename = "response.reasoning_text.delta", alias = "response.reasoning_summary_text.delta")]
+    #[serde(rename = "response.reasoning_text.delta")]
     Reasoning,
+    #[serde(rename = "response.reasoning_summary_text.delta")]
+    Summary,
     #[serde(rename = "response.function_call_arguments.delta")]
     Arguments,
     #[serde(rename = "response.output_item.added")]
@@ -86,12 +89,6 @@ enum Kind {
     Error,
     #[serde(other)]
     Other,
-}
-
-#[derive(Debug, Deserialize)]
-struct Addition {
-    #[serde(default)]
-    delta: Words,
 }
 
 #[derive(Debug, Deserialize)]
@@ -182,19 +179,25 @@ struct OutputDetails {
     reasoning_tokens: Option<u64>,
 }
 
-pub(super) fn interpret(data: &[u8]) -> Result<Meaning, Nonsense> {
+pub(super) fn interpret(data: &[u8]) -> Result<Meaning<'_>, Nonsense> {
     if data.trim_ascii() == DONE {
-        return Ok(Meaning { ended: true, ..Meaning::default() });
+        return Ok(Meaning::end());
     }
-    let envelope: Envelope<Kind> = from_json(data)?;
+    let envelope: Envelope<Kind, Words<'_>> = from_json(data)?;
     if envelope.is_error(&Kind::Error) {
-        return Ok(Meaning { error: Some(refusal::explain(data)), ..Meaning::default() });
+        return Ok(Meaning::error(refusal::explain(data)));
     }
+    let added = envelope.delta.unwrap_or_default();
     let mut said = Said::default();
     match envelope.kind {
-        Some(Kind::Answer) => said.add(Channel::Answer, from_json::<Addition>(data)?.delta),
-        Some(Kind::Reasoning) => said.add(Channel::Reasoning, from_json::<Addition>(data)?.delta),
-        Some(Kind::Arguments) => said.add(Channel::ToolCall, from_json::<Addition>(data)?.delta),
+        Some(Kind::Answer) => said.add(Channel::Answer, added),
+        Some(Kind::Reasoning) => said.add(Channel::Reasoning, added),
+        Some(Kind::Summary) => {
+            let is_summary = added.any;
+            said.add(Channel::Reasoning, added);
+            return Ok(Meaning { is_summary, ..said.into() });
+        }
+        Some(Kind::Arguments) => said.add(Channel::ToolCall, added),
         // A function's name is generated like its arguments, and announced with the item.
         Some(Kind::ItemAdded) => {
             let item = from_json::<ItemAdded>(data)?.item;
@@ -210,22 +213,22 @@ pub(super) fn interpret(data: &[u8]) -> Result<Meaning, Nonsense> {
     Ok(said.into())
 }
 
-pub(super) fn interpret_whole(body: &[u8]) -> Result<Meaning, Nonsense> {
+pub(super) fn interpret_whole(body: &[u8]) -> Result<Meaning<'_>, Nonsense> {
     // At least one server streams although it was asked not to.
     let start = body.trim_ascii_start();
     if [&b"data:"[..], b"event:", b":"].iter().any(|prefix| start.starts_with(prefix)) {
         return interpret_stream(body);
     }
-    if from_json::<Envelope<Kind>>(body)?.is_error(&Kind::Error) {
-        return Ok(Meaning { error: Some(refusal::explain(body)), ..Meaning::default() });
+    if from_json::<Envelope<Kind, IgnoredAny>>(body)?.is_error(&Kind::Error) {
+        return Ok(Meaning::error(refusal::explain(body)));
     }
     let ending: Ending = from_json(body)?;
     let status = ending.status.unwrap_or(Status::Other);
-    Ok(ending.meaning(status).saying(from_json::<Whole>(body)?.said()))
+    Ok(ending.meaning(status).saying(from_json::<Whole<'_>>(body)?.said()))
 }
 
 /// A stream that is all there already, as one answer.
-fn interpret_stream(body: &[u8]) -> Result<Meaning, Nonsense> {
+fn interpret_stream(body: &[u8]) -> Result<Meaning<'static>, Nonsense> {
     let mut answer = Ok(Meaning::default());
     let mut note = |item: Item<'_>| {
         let so_far = std::mem::replace(&mut answer, Ok(Meaning::default()));
@@ -246,20 +249,21 @@ fn interpret_stream(body: &[u8]) -> Result<Meaning, Nonsense> {
 }
 
 /// What an answer says together with its next event.
-fn with_next(mut answer: Meaning, item: Item<'_>) -> Result<Meaning, Nonsense> {
+fn with_next(mut answer: Meaning<'static>, item: Item<'_>) -> Result<Meaning<'static>, Nonsense> {
     if answer.ended || answer.error.is_some() {
         return Ok(answer);
     }
     let next = match item {
         Item::Event(data) => interpret(data)?,
-        Item::Error(data) => Meaning { error: Some(refusal::explain(data)), ..Meaning::default() },
+        Item::Error(data) => Meaning::error(refusal::explain(data)),
         Item::Stray(line) => {
             return Err(Nonsense(format!("not an event: {}", String::from_utf8_lossy(line))));
         }
     };
     answer.channels.extend(next.channels);
-    words::join(&mut answer.text, next.text);
-    words::join(&mut answer.thought, next.thought);
+    answer.text.to_mut().push_str(&next.text);
+    answer.thought.to_mut().push_str(&next.thought);
+    answer.is_summary |= next.is_summary;
     answer.cut |= next.cut;
     answer.usage = next.usage.or(answer.usage);
     answer.times = answer.times.merged(next.times);
@@ -270,25 +274,33 @@ fn with_next(mut answer: Meaning, item: Item<'_>) -> Result<Meaning, Nonsense> {
 }
 
 impl Over {
-    fn meaning(self, told: Status) -> Meaning {
+    fn meaning(self, told: Status) -> Meaning<'static> {
         let timings = self.timings.map(Timings::times).unwrap_or_default();
-        let meaning = self.response.meaning(told);
-        Meaning { times: timings.merged(meaning.times), ..meaning }
+        let mut meaning = self.response.meaning(told);
+        meaning.times = timings.merged(meaning.times);
+        if let Some(speculation) = self.timings.and_then(Timings::speculation) {
+            meaning.usage.get_or_insert_default().speculation = Some(speculation);
+        }
+        meaning
     }
 }
 
 impl Ending {
     /// `told` is how the answer ended by the name of the event, which the status inside does not always
     /// repeat; but neither may hide a failure.
-    fn meaning(self, told: Status) -> Meaning {
+    fn meaning(self, told: Status) -> Meaning<'static> {
         let failed = told == Status::Failed || self.status == Some(Status::Failed);
         let error = self.error.filter(|error| !error.is_null()).map(|error| refusal::text_of(&error));
         if failed || error.is_some() {
             let error = error.unwrap_or_else(|| "the answer failed, and nothing says why".to_owned());
-            return Meaning { error: Some(error), ..Meaning::default() };
+            return Meaning::error(error);
+        }
+        let mut usage = self.usage.map(Tokens::from);
+        if let Some(speculation) = self.metrics.and_then(Metrics::speculation) {
+            usage.get_or_insert_default().speculation = Some(speculation);
         }
         Meaning {
-            usage: self.usage.map(Tokens::from),
+            usage,
             times: self.metrics.map(Metrics::times).unwrap_or_default(),
             finished: matches!(told, Status::Completed | Status::Incomplete),
             cut: self.incomplete_details.is_some_and(|details| details.reason.cut),
@@ -310,7 +322,7 @@ impl From<Usage> for Tokens {
             cached: usage.input_tokens_details.and_then(|details| details.cached_tokens),
             reasoning: usage.output_tokens_details.and_then(|details| details.reasoning_tokens),
             output: usage.output_tokens,
-            source: None,
+            ..Self::default()
         }
     }
 }

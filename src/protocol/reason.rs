@@ -23,16 +23,16 @@ pub(super) fn is_length(reason: &str) -> bool {
     LENGTH.iter().any(|name| name.eq_ignore_ascii_case(reason))
 }
 
-impl Look for Reason {
+impl<'de> Look<'de> for Reason {
     fn text(text: &str) -> Self {
         Self { told: !text.is_empty(), cut: is_length(text) }
     }
 
-    fn list<'de, A: SeqAccess<'de>>(items: A) -> Result<Self, A::Error> {
+    fn list<A: SeqAccess<'de>>(items: A) -> Result<Self, A::Error> {
         Something::list(items).map(|Something(told)| Self { told, cut: false })
     }
 
-    fn object<'de, A: MapAccess<'de>>(entries: A) -> Result<Self, A::Error> {
+    fn object<A: MapAccess<'de>>(entries: A) -> Result<Self, A::Error> {
         Something::object(entries).map(|Something(told)| Self { told, cut: false })
     }
 }

@@ -39,33 +39,59 @@ pub enum Item<'a> {
 #[error("an event of the stream is longer than {MAX_EVENT_BYTES} bytes")]
 pub struct TooLong;
 
+/// What one line adds to the event under way.
+enum Line<'a> {
+    /// It ends the event.
+    Blank,
+    Data(&'a [u8]),
+    /// Nothing: a comment, a name, a number.
+    Passed,
+    Stray(&'a [u8]),
+}
+
 impl Decoder {
-    /// Takes the next bytes and hands each complete item to `found`, until `found` fails.
+    /// Takes the next bytes and hands each complete item to `found`, until `found` fails. An event whose one line of data
+    /// lies whole in these bytes is handed out from there; any other is put together first.
     pub fn feed<E: From<TooLong>>(
         &mut self,
         mut bytes: &[u8],
         found: &mut impl FnMut(Item<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
+        let mut only = None;
         while !bytes.is_empty() {
             if std::mem::take(&mut self.after_cr) && bytes[0] == b'\n' {
                 bytes = &bytes[1..];
                 continue;
             }
             let Some(end) = memchr2(b'\n', b'\r', bytes) else {
-                return self.hold_back(bytes).map_err(E::from);
+                self.hold_back(bytes)?;
+                break;
             };
             self.after_cr = bytes[end] == b'\r';
             if self.partial.is_empty() {
-                self.line(&bytes[..end], found)?;
+                match self.look_at(&bytes[..end]) {
+                    Line::Data(value) if self.data_lines == 0 && value.len() < MAX_EVENT_BYTES => {
+                        self.data_lines = 1;
+                        only = Some(value);
+                    }
+                    Line::Data(value) => {
+                        self.keep(only.take());
+                        self.push_data(value)?;
+                    }
+                    Line::Blank => self.dispatch(only.take(), found)?,
+                    Line::Passed => {}
+                    Line::Stray(line) => found(Item::Stray(line))?,
+                }
             } else {
                 self.hold_back(&bytes[..end])?;
                 let line = std::mem::take(&mut self.partial);
-                self.line(&line, found)?;
+                self.take_line(&line, found)?;
                 self.partial = line;
                 self.partial.clear();
             }
             bytes = &bytes[end + 1..];
         }
+        self.keep(only);
         Ok(())
     }
 
@@ -76,9 +102,9 @@ impl Decoder {
     ) -> Result<(), E> {
         let line = std::mem::take(&mut self.partial);
         if !line.is_empty() {
-            self.line(&line, found)?;
+            self.take_line(&line, found)?;
         }
-        self.line(b"", found)
+        self.take_line(b"", found)
     }
 
     fn hold_back(&mut self, bytes: &[u8]) -> Result<(), TooLong> {
@@ -89,31 +115,46 @@ impl Decoder {
         Ok(())
     }
 
-    fn line<E: From<TooLong>>(
+    /// Takes a line that was put together, or that ends the stream.
+    fn take_line<E: From<TooLong>>(
         &mut self,
-        mut line: &[u8],
+        line: &[u8],
         found: &mut impl FnMut(Item<'_>) -> Result<(), E>,
     ) -> Result<(), E> {
+        match self.look_at(line) {
+            Line::Data(value) => self.push_data(value).map_err(E::from),
+            Line::Blank => self.dispatch(None, found),
+            Line::Passed => Ok(()),
+            Line::Stray(line) => found(Item::Stray(line)),
+        }
+    }
+
+    fn look_at<'a>(&mut self, mut line: &'a [u8]) -> Line<'a> {
         if !std::mem::replace(&mut self.past_start, true) {
             line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line);
         }
         if line.is_empty() {
-            return self.dispatch(found);
+            return Line::Blank;
         }
         let (name, value) = match memchr::memchr(b':', line) {
             Some(colon) => (&line[..colon], &line[colon + 1..]),
             None => (line, &b""[..]),
         };
         match name {
-            b"" => Ok(()),
+            b"" => Line::Passed,
             b"event" => {
                 self.is_error = value.trim_ascii() == b"error";
-                Ok(())
+                Line::Passed
             }
-            b"data" => self.push_data(value.strip_prefix(b" ").unwrap_or(value)).map_err(E::from),
-            _ if name.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_')) => Ok(()),
-            _ => found(Item::Stray(line)),
+            b"data" => Line::Data(value.strip_prefix(b" ").unwrap_or(value)),
+            _ if name.iter().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_')) => Line::Passed,
+            _ => Line::Stray(line),
         }
+    }
+
+    /// Keeps the only line of data so far, because it is not the last or its event ends in another read.
+    fn keep(&mut self, only: Option<&[u8]>) {
+        self.data.extend_from_slice(only.unwrap_or_default());
     }
 
     fn push_data(&mut self, value: &[u8]) -> Result<(), TooLong> {
@@ -128,13 +169,20 @@ impl Decoder {
         Ok(())
     }
 
-    fn dispatch<E>(&mut self, found: &mut impl FnMut(Item<'_>) -> Result<(), E>) -> Result<(), E> {
+    /// The event ends; `only` is its data if all of it lies in this read.
+    fn dispatch<E>(
+        &mut self,
+        only: Option<&[u8]>,
+        found: &mut impl FnMut(Item<'_>) -> Result<(), E>,
+    ) -> Result<(), E> {
         let is_error = std::mem::take(&mut self.is_error);
+        let lines = std::mem::take(&mut self.data_lines);
+        let data = only.unwrap_or(&self.data);
         // Data that is empty is no event: some servers send it to keep a connection alive.
-        if std::mem::take(&mut self.data_lines) == 0 || self.data.is_empty() {
+        if lines == 0 || data.is_empty() {
             return Ok(());
         }
-        let outcome = found(if is_error { Item::Error(&self.data) } else { Item::Event(&self.data) });
+        let outcome = found(if is_error { Item::Error(data) } else { Item::Event(data) });
         self.data.clear();
         outcome
     }
@@ -219,9 +267,9 @@ mod tests {
 
     #[test]
     fn any_split_gives_the_same_events() {
-        let text = "\u{feff}: c\r\n\r\ndata: grüße 你好\r\ndata:x\r\n\r\rdata: b\n\n{\"e\":1}\r\ndata: z";
+        let text = "\u{feff}: c\r\n\r\ndata: grüße 你好\r\ndata:x\r\n\r\rdata: b\n\ndata:\n\n{\"e\":1}\r\nevent: error\ndata: y\n\ndata: z";
         let expected = whole(text);
-        assert_eq!(expected.len(), 4);
+        assert_eq!(expected, ["grüße 你好\nx", "b", "stray {\"e\":1}", "error y", "z"]);
         for first in 0..text.len() {
             for second in first..text.len() {
                 let bytes = text.as_bytes();
@@ -230,6 +278,20 @@ mod tests {
             }
         }
         assert_eq!(decode(text.as_bytes().chunks(1)).unwrap(), expected);
+    }
+
+    #[test]
+    fn an_event_that_lies_whole_in_a_read_is_not_copied() {
+        let read = b"data: a\r\n\r\nid: 3\nevent: x\ndata: b\n\ndata: c\ndata: d\n\n";
+        let mut places = Vec::new();
+        let mut note = |item: Item<'_>| {
+            if let Item::Event(data) = item {
+                places.push(read.as_ptr_range().contains(&data.as_ptr()));
+            }
+            Ok::<(), TooLong>(())
+        };
+        Decoder::default().feed(read, &mut note).unwrap();
+        assert_eq!(places, [true, true, false]);
     }
 
     #[test]

@@ -25,12 +25,12 @@ struct Parameters {
 }
 
 #[derive(Debug, Deserialize)]
-struct Event {
-    #[serde(default)]
-    token: Option<Token>,
+struct Event<'a> {
+    #[serde(default, borrow)]
+    token: Option<Token<'a>>,
     /// The whole text, which may well be empty; in the last event only.
-    #[serde(default)]
-    generated_text: Option<Words>,
+    #[serde(default, borrow)]
+    generated_text: Option<Words<'a>>,
     #[serde(default)]
     details: Option<Details>,
     #[serde(default)]
@@ -38,12 +38,12 @@ struct Event {
 }
 
 #[derive(Debug, Deserialize)]
-struct Token {
+struct Token<'a> {
     /// A number; servers that decode several tokens at a time may list theirs.
     #[serde(default)]
     id: Value,
-    #[serde(default)]
-    text: Words,
+    #[serde(default, borrow)]
+    text: Words<'a>,
     #[serde(default)]
     special: Option<bool>,
 }
@@ -75,8 +75,8 @@ pub(super) fn body(target: &Target, prompt: &Prompt) -> String {
     })
 }
 
-pub(super) fn interpret(data: &[u8]) -> Result<Meaning, Nonsense> {
-    let event: Event = from_json(data)?;
+pub(super) fn interpret(data: &[u8]) -> Result<Meaning<'_>, Nonsense> {
+    let event: Event<'_> = from_json(data)?;
     let end = event.end();
     let token_ids = event.token.as_ref().map(Token::count);
     // The end of the text is a token too, but one that nobody reads.
@@ -86,10 +86,10 @@ pub(super) fn interpret(data: &[u8]) -> Result<Meaning, Nonsense> {
 }
 
 /// An answer that comes whole is an object, or a list of one.
-pub(super) fn interpret_whole(body: &[u8]) -> Result<Meaning, Nonsense> {
-    let event: Event = match body.trim_ascii_start().first() {
+pub(super) fn interpret_whole(body: &[u8]) -> Result<Meaning<'_>, Nonsense> {
+    let event: Event<'_> = match body.trim_ascii_start().first() {
         Some(b'[') => {
-            let [event] = from_json::<[Event; 1]>(body)?;
+            let [event] = from_json::<[Event<'_>; 1]>(body)?;
             event
         }
         _ => from_json(body)?,
@@ -98,9 +98,9 @@ pub(super) fn interpret_whole(body: &[u8]) -> Result<Meaning, Nonsense> {
     Ok(end.saying(event.generated_text.unwrap_or_default()))
 }
 
-impl Event {
+impl Event<'_> {
     /// What is said about the answer as a whole; its text comes token by token before, and is not read again.
-    fn end(&self) -> Meaning {
+    fn end(&self) -> Meaning<'static> {
         let error = self.error.as_ref().filter(|error| !error.is_null());
         let reason = self.details.as_ref().map(|details| details.finish_reason).unwrap_or_default();
         Meaning {
@@ -113,7 +113,7 @@ impl Event {
     }
 }
 
-impl Token {
+impl Token<'_> {
     fn count(&self) -> u32 {
         self.id.as_array().map_or(1, |ids| u32::try_from(ids.len()).unwrap_or(u32::MAX))
     }
@@ -130,8 +130,8 @@ impl Details {
 mod tests {
     use super::*;
 
-    fn meaning(json: &str) -> Meaning {
-        interpret(json.as_bytes()).unwrap()
+    fn meaning(json: &str) -> Meaning<'static> {
+        interpret(json.as_bytes()).unwrap().into_owned()
     }
 
     #[test]

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use crate::domain::ServerTimes;
+use super::drafts::Drafts;
+use super::look::Number;
+use crate::domain::{ServerTimes, Speculation};
 
 #[derive(Debug, Clone, Copy, Deserialize)]
 pub(super) struct Timings {
@@ -15,6 +17,10 @@ pub(super) struct Timings {
     prompt: Option<f64>,
     #[serde(default, rename = "predicted_ms")]
     predicted: Option<f64>,
+    #[serde(default, rename = "draft_n")]
+    drafted: Number,
+    #[serde(default, rename = "draft_n_accepted")]
+    accepted: Number,
 }
 
 /// vLLM's, in milliseconds.
@@ -27,9 +33,16 @@ pub(super) struct Metrics {
     first_token: Option<f64>,
     #[serde(default, rename = "generation_time_ms")]
     generation: Option<f64>,
+    /// With `--per-request-spec-decode-metrics`.
+    #[serde(default)]
+    speculative_decoding: Drafts,
 }
 
 impl Metrics {
+    pub(super) fn speculation(self) -> Option<Speculation> {
+        self.speculative_decoding.speculation()
+    }
+
     pub(super) fn times(self) -> ServerTimes {
         let ms = |value| ServerTimes::read(value, Duration::from_millis(1));
         ServerTimes {
@@ -42,6 +55,10 @@ impl Metrics {
 }
 
 impl Timings {
+    pub(super) fn speculation(self) -> Option<Speculation> {
+        Speculation::stated(self.drafted.0, self.accepted.0)
+    }
+
     pub(super) fn times(self) -> ServerTimes {
         let ms = |value| ServerTimes::read(value, Duration::from_millis(1));
         ServerTimes { prefill: ms(self.prompt), decode: ms(self.predicted), ..ServerTimes::default() }

@@ -23,7 +23,7 @@ use url::Url;
 use super::look::{Look, look, pass_over};
 use super::words::Words;
 use super::{Meaning, Nonsense, address, from_json, reason, refusal, to_json};
-use crate::domain::{Engine, Prompt, ServerTimes, Target, Tokens};
+use crate::domain::{Engine, Prompt, ServerTimes, Speculation, Target, Tokens};
 
 #[derive(Debug, Serialize)]
 struct Body<'a> {
@@ -60,9 +60,9 @@ struct Vllm {
 
 /// One event; a whole answer has the same shape.
 #[derive(Debug, Deserialize)]
-struct Event {
-    #[serde(default)]
-    text_output: Option<Output>,
+struct Event<'a> {
+    #[serde(default, borrow)]
+    text_output: Option<Output<'a>>,
     #[serde(default)]
     details: Option<Details>,
     #[serde(default)]
@@ -74,6 +74,11 @@ struct Event {
     num_output_tokens: Option<Value>,
     #[serde(default)]
     num_input_tokens: Option<Value>,
+    /// TensorRT-LLM's, with performance metrics.
+    #[serde(default)]
+    total_draft_tokens: Option<Value>,
+    #[serde(default)]
+    total_accepted_draft_tokens: Option<Value>,
     #[serde(default)]
     queue_wait_time: Option<Value>,
     #[serde(default)]
@@ -86,7 +91,7 @@ struct Event {
 
 /// A text, or a list of several to the same prompt, of which the first is read.
 #[derive(Debug, Default)]
-struct Output(Words);
+struct Output<'a>(Words<'a>);
 
 /// MindIE's, with the tokens so far.
 #[derive(Debug, Deserialize)]
@@ -130,28 +135,32 @@ pub(super) fn body(target: &Target, prompt: &Prompt) -> String {
     })
 }
 
-pub(super) fn interpret(data: &[u8]) -> Result<Meaning, Nonsense> {
-    let event: Event = from_json(data)?;
-    let own = event.num_output_tokens.as_ref().and_then(first).and_then(Value::as_u64);
+pub(super) fn interpret(data: &[u8]) -> Result<Meaning<'_>, Nonsense> {
+    let event: Event<'_> = from_json(data)?;
+    let own = count(event.num_output_tokens.as_ref());
     let mut meaning = event.meaning(None);
     meaning.token_ids = own.and_then(|own| u32::try_from(own).ok());
     Ok(meaning)
 }
 
-pub(super) fn interpret_whole(body: &[u8]) -> Result<Meaning, Nonsense> {
-    let answer: Event = from_json(body)?;
-    let all = answer.num_output_tokens.as_ref().and_then(first).and_then(Value::as_u64);
+pub(super) fn interpret_whole(body: &[u8]) -> Result<Meaning<'_>, Nonsense> {
+    let answer: Event<'_> = from_json(body)?;
+    let all = count(answer.num_output_tokens.as_ref());
     Ok(answer.meaning(all))
 }
 
-impl Event {
+impl<'a> Event<'a> {
     /// `output` is the total that the event tells outside its details.
-    fn meaning(self, output: Option<u64>) -> Meaning {
+    fn meaning(self, output: Option<u64>) -> Meaning<'a> {
         let error = self.error.as_ref().filter(|error| !error.is_null());
         let details = self.details.as_ref();
         let tokens = Tokens {
-            prompt: self.num_input_tokens.as_ref().and_then(first).and_then(Value::as_u64),
+            prompt: count(self.num_input_tokens.as_ref()),
             output: details.and_then(|details| details.generated_tokens).or(output),
+            speculation: Speculation::stated(
+                count(self.total_draft_tokens.as_ref()),
+                count(self.total_accepted_draft_tokens.as_ref()),
+            ),
             ..Tokens::default()
         };
         let reasons =
@@ -190,17 +199,25 @@ fn first(value: &Value) -> Option<&Value> {
     if value.is_array() { value.get(0) } else { Some(value) }
 }
 
+fn count(value: Option<&Value>) -> Option<u64> {
+    value.and_then(first).and_then(Value::as_u64)
+}
+
 /// The vLLM back end writes Python's `None` as a text until the answer is finished.
 fn reason_of(value: &Value) -> Option<&str> {
     first(value).and_then(Value::as_str).filter(|reason| !reason.is_empty() && *reason != "None")
 }
 
-impl Look for Output {
+impl<'de: 'a, 'a> Look<'de> for Output<'a> {
     fn text(text: &str) -> Self {
         Self(Words::text(text))
     }
 
-    fn list<'de, A: SeqAccess<'de>>(mut items: A) -> Result<Self, A::Error> {
+    fn borrowed(text: &'de str) -> Self {
+        Self(Words::borrowed(text))
+    }
+
+    fn list<A: SeqAccess<'de>>(mut items: A) -> Result<Self, A::Error> {
         let first: Option<Words> = items.next_element()?;
         pass_over(items)?;
         let any = first.is_some();
@@ -208,7 +225,7 @@ impl Look for Output {
     }
 }
 
-impl<'de> Deserialize<'de> for Output {
+impl<'de: 'a, 'a> Deserialize<'de> for Output<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         look(deserializer)
     }

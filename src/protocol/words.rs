@@ -1,35 +1,37 @@
 //! What the model says in one event, channel by channel.
 
+use std::borrow::Cow;
+
 use serde::Deserialize;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess};
 
 use super::Meaning;
 use super::look::{Look, look};
-use crate::domain::Channel;
+use crate::domain::{Channel, Channels};
 
 /// The text of a field: a string, a part with a `text`, or a list of such.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Words {
+pub(super) struct Words<'a> {
     /// Something is there, even if it is no text.
     pub(super) any: bool,
-    pub(super) text: String,
+    pub(super) text: Cow<'a, str>,
 }
 
 /// The words of one event; what is not text only shows as a channel.
 #[derive(Debug, Default)]
-pub(super) struct Said {
-    channels: Vec<Channel>,
-    text: String,
-    thought: String,
+pub(super) struct Said<'a> {
+    channels: Channels,
+    text: Cow<'a, str>,
+    thought: Cow<'a, str>,
 }
 
 /// An item of a list of parts. Its types go no deeper than real ones do: what is nested deeper is passed over,
 /// and not followed to where the parser gives up.
 #[derive(Debug, Default)]
-struct Part(Words);
+struct Part<'a>(Words<'a>);
 
 #[derive(Debug, Default)]
-struct Plain(String);
+struct Plain<'a>(Cow<'a, str>);
 
 /// The names of a part's fields.
 #[derive(Debug, Deserialize)]
@@ -40,7 +42,7 @@ enum Name {
     Other,
 }
 
-impl Words {
+impl Words<'_> {
     /// The text itself where there is one, otherwise the other's: servers that moved a field to a new name
     /// fill both.
     pub(super) fn or(self, other: Self) -> Self {
@@ -53,12 +55,16 @@ impl Words {
     }
 }
 
-impl Look for Words {
+impl<'de: 'a, 'a> Look<'de> for Words<'a> {
     fn text(text: &str) -> Self {
-        Self { any: !text.is_empty(), text: text.to_owned() }
+        Self { any: !text.is_empty(), text: Cow::Owned(text.to_owned()) }
     }
 
-    fn list<'de, A: SeqAccess<'de>>(mut items: A) -> Result<Self, A::Error> {
+    fn borrowed(text: &'de str) -> Self {
+        Self { any: !text.is_empty(), text: Cow::Borrowed(text) }
+    }
+
+    fn list<A: SeqAccess<'de>>(mut items: A) -> Result<Self, A::Error> {
         let mut words = Self::default();
         while let Some(Part(part)) = items.next_element()? {
             words.any = true;
@@ -67,17 +73,21 @@ impl Look for Words {
         Ok(words)
     }
 
-    fn object<'de, A: MapAccess<'de>>(entries: A) -> Result<Self, A::Error> {
+    fn object<A: MapAccess<'de>>(entries: A) -> Result<Self, A::Error> {
         Part::object(entries).map(|Part(words)| words)
     }
 }
 
-impl Look for Part {
+impl<'de: 'a, 'a> Look<'de> for Part<'a> {
     fn text(text: &str) -> Self {
         Self(Words::text(text))
     }
 
-    fn object<'de, A: MapAccess<'de>>(mut entries: A) -> Result<Self, A::Error> {
+    fn borrowed(text: &'de str) -> Self {
+        Self(Words::borrowed(text))
+    }
+
+    fn object<A: MapAccess<'de>>(mut entries: A) -> Result<Self, A::Error> {
         let mut words = Words::default();
         while let Some(name) = entries.next_key()? {
             words.any = true;
@@ -92,32 +102,36 @@ impl Look for Part {
     }
 }
 
-impl Look for Plain {
+impl<'de: 'a, 'a> Look<'de> for Plain<'a> {
     fn text(text: &str) -> Self {
-        Self(text.to_owned())
+        Self(Cow::Owned(text.to_owned()))
+    }
+
+    fn borrowed(text: &'de str) -> Self {
+        Self(Cow::Borrowed(text))
     }
 }
 
-impl<'de> Deserialize<'de> for Words {
+impl<'de: 'a, 'a> Deserialize<'de> for Words<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         look(deserializer)
     }
 }
 
-impl<'de> Deserialize<'de> for Part {
+impl<'de: 'a, 'a> Deserialize<'de> for Part<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         look(deserializer)
     }
 }
 
-impl<'de> Deserialize<'de> for Plain {
+impl<'de: 'a, 'a> Deserialize<'de> for Plain<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         look(deserializer)
     }
 }
 
-impl Said {
-    pub(super) fn add(&mut self, channel: Channel, words: Words) {
+impl<'a> Said<'a> {
+    pub(super) fn add(&mut self, channel: Channel, words: Words<'a>) {
         if !words.any {
             return;
         }
@@ -131,17 +145,13 @@ impl Said {
 
     /// Something that is no text came on a channel.
     pub(super) fn mark(&mut self, channel: Channel) {
-        if !self.channels.contains(&channel) {
-            self.channels.push(channel);
-        }
+        self.channels.insert(channel);
     }
 
     pub(super) fn append(&mut self, more: Self) {
         join(&mut self.text, more.text);
         join(&mut self.thought, more.thought);
-        for channel in more.channels {
-            self.mark(channel);
-        }
+        self.channels.extend(more.channels);
     }
 
     /// Only that something was said.
@@ -151,36 +161,36 @@ impl Said {
     }
 }
 
-impl From<Said> for Meaning {
-    fn from(said: Said) -> Self {
+impl<'a> From<Said<'a>> for Meaning<'a> {
+    fn from(said: Said<'a>) -> Self {
         Self::default().saying(said)
     }
 }
 
-impl From<Words> for Said {
+impl<'a> From<Words<'a>> for Said<'a> {
     /// In formats that have no other channel.
-    fn from(words: Words) -> Self {
+    fn from(words: Words<'a>) -> Self {
         let mut said = Self::default();
         said.add(Channel::Answer, words);
         said
     }
 }
 
-impl Meaning {
+impl<'a> Meaning<'a> {
     /// The words of an event beside what else it means.
     #[must_use]
-    pub(super) fn saying(self, said: impl Into<Said>) -> Self {
+    pub(super) fn saying(self, said: impl Into<Said<'a>>) -> Self {
         let Said { channels, text, thought } = said.into();
         Self { channels, text, thought, ..self }
     }
 }
 
 /// Appends a text to another; the first one is taken as it is.
-pub(super) fn join(text: &mut String, more: String) {
+pub(super) fn join<'a>(text: &mut Cow<'a, str>, more: Cow<'a, str>) {
     if text.is_empty() {
         *text = more;
-    } else {
-        text.push_str(&more);
+    } else if !more.is_empty() {
+        text.to_mut().push_str(&more);
     }
 }
 
@@ -190,7 +200,7 @@ mod tests {
 
     fn words(json: &str) -> (bool, String) {
         let Words { any, text } = serde_json::from_str(json).unwrap();
-        (any, text)
+        (any, text.into_owned())
     }
 
     #[test]
@@ -221,7 +231,15 @@ mod tests {
     fn what_holds_nothing_allocates_nothing() {
         for json in ["null", r#""""#, "[]", "{}", "3", "true"] {
             let words: Words = serde_json::from_str(json).unwrap();
-            assert!(!words.any && words.text.capacity() == 0, "{json}");
+            assert!(!words.any && words.text.into_owned().capacity() == 0, "{json}");
+        }
+    }
+
+    #[test]
+    fn a_text_without_escapes_is_borrowed() {
+        for json in [r#""grüße""#, r#"{"type":"text","text":"grüße"}"#, r#"["grüße"]"#] {
+            let words: Words = serde_json::from_str(json).unwrap();
+            assert!(matches!(words.text, Cow::Borrowed("grüße")), "{json}");
         }
     }
 

@@ -39,6 +39,8 @@ pub struct Server {
 pub struct Seen {
     pub connections: AtomicUsize,
     pub requests: Mutex<Vec<String>>,
+    /// When each `Send` of the scripts began.
+    pub sent: Mutex<Vec<Instant>>,
 }
 
 type Script = dyn Fn(&str) -> Vec<Step> + Send + Sync;
@@ -90,7 +92,10 @@ async fn serve(mut stream: TcpStream, script: Arc<Script>, seen: Arc<Seen>) -> i
         seen.requests.lock().expect("no test panics while it holds this").push(request);
         for step in &steps {
             match step {
-                Step::Send(bytes) => stream.write_all(bytes.as_bytes()).await?,
+                Step::Send(bytes) => {
+                    seen.sent.lock().expect("no test panics while it holds this").push(Instant::now());
+                    stream.write_all(bytes.as_bytes()).await?;
+                }
                 Step::At(offset) => sleep_until(came + *offset).await,
                 Step::Hang => std::future::pending().await,
                 Step::Close => return Ok(()),

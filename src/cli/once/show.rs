@@ -7,7 +7,7 @@ use humantime::format_rfc3339_seconds;
 use serde_json::json;
 
 use crate::cli::table::{Table, time};
-use crate::domain::{Identity, Quantiles, Report, TokenSource, Verdict};
+use crate::domain::{Identity, Quantiles, Report, Speculation, TokenSource, Verdict};
 
 /// Certificates that end within this are to be renewed; those who renew by themselves do it earlier.
 const RENEW_WITHIN: Duration = Duration::from_secs(14 * 24 * 3600);
@@ -30,6 +30,8 @@ pub(super) fn as_table(reports: &[Report]) -> Vec<String> {
             "IN",
             "CACHED",
             "OUT",
+            "HIDDEN",
+            "PER ARRIVAL",
             "COUNTED BY",
         ],
     );
@@ -53,6 +55,8 @@ pub(super) fn as_table(reports: &[Report]) -> Vec<String> {
             tokens(report.tokens.prompt),
             tokens(report.tokens.cached),
             tokens(report.tokens.output),
+            tokens(report.tokens.hidden),
+            sample.tokens_per_arrival.map_or_else(|| "-".into(), |n| format!("{n:.1}")),
             report.tokens.source.map_or("-", TokenSource::label).into(),
         ]);
     }
@@ -63,8 +67,19 @@ pub(super) fn as_table(reports: &[Report]) -> Vec<String> {
             lines.push(format!("\n{target}, {workload}: {}\n    {}", fault.failure.label(), fault.detail));
         }
         lines.extend(bad_answer(report));
+        lines.extend(guesses(report));
     }
     lines
+}
+
+/// What came of speculative decoding, if the server tells.
+fn guesses(report: &Report) -> Option<String> {
+    let Speculation { drafted, accepted } = report.tokens.speculation?;
+    let (target, workload) = (&report.target.name, &report.workload.name);
+    let percent = 100.0 * accepted as f64 / drafted as f64;
+    Some(format!(
+        "\n{target}, {workload}: speculative decoding, {accepted} of {drafted} drafted tokens accepted ({percent:.0} %)"
+    ))
 }
 
 /// What a person should look at, and how to see what was asked.
@@ -161,9 +176,14 @@ pub(super) fn as_json(report: &Report) -> String {
             "prompt": report.tokens.prompt,
             "cached": report.tokens.cached,
             "reasoning": report.tokens.reasoning,
+            "hidden": report.tokens.hidden,
             "output": report.tokens.output,
             "source": report.tokens.source.map(TokenSource::label),
         },
+        "tokens_per_arrival": sample.tokens_per_arrival,
+        "speculation": report.tokens.speculation.map(|Speculation { drafted, accepted }| {
+            json!({ "drafted": drafted, "accepted": accepted })
+        }),
         "verdict": report.verdict.map(Verdict::label),
         "answer": Some(&report.answer.text).filter(|text| !text.is_empty()),
         "seed": report.seed.to_string(),
@@ -217,6 +237,22 @@ mod tests {
                 "\nb: a certificate that it presents ended at 2030-03-17T17:46:39Z"
             ]
         );
+    }
+
+    #[test]
+    fn hidden_tokens_arrivals_and_guesses_are_shown() {
+        let sample = Sample { tokens_per_arrival: Some(2.54), ..Sample::default() };
+        let mut report = fixture::report(&fixture::target("t", &["w"]), sample, None);
+        report.tokens.hidden = Some(450);
+        report.tokens.speculation = Some(Speculation { drafted: 129, accepted: 10 });
+        let lines = as_table(std::slice::from_ref(&report));
+        assert!(lines[0].contains("HIDDEN  PER ARRIVAL  COUNTED BY"), "{}", lines[0]);
+        assert!(lines[1].contains("   450          2.5"), "{}", lines[1]);
+        assert_eq!(lines[2], "\nt, w: speculative decoding, 10 of 129 drafted tokens accepted (8 %)");
+        let json: serde_json::Value = serde_json::from_str(&as_json(&report)).unwrap();
+        assert_eq!(json["tokens"]["hidden"], 450);
+        assert_eq!(json["tokens_per_arrival"], 2.54);
+        assert_eq!(json["speculation"], json!({ "drafted": 129, "accepted": 10 }));
     }
 
     #[test]

@@ -4,6 +4,9 @@ use crate::domain::Answer;
 use crate::domain::answer::{MOST_BYTES, beginning};
 use crate::protocol::Meaning;
 
+/// The least room that is made for a text: few answers are shorter than half of it.
+const USUAL_BYTES: usize = 512;
+
 #[derive(Debug)]
 pub(super) struct Kept {
     text: Bounded,
@@ -24,11 +27,13 @@ impl Kept {
         Self { text: Bounded::new(), thought: Bounded::new(), cut: false, characters: 0 }
     }
 
-    pub(super) fn note(&mut self, meaning: &Meaning) {
-        self.text.push(&meaning.text);
-        self.thought.push(&meaning.thought);
-        self.characters +=
-            [&meaning.text, &meaning.thought].map(|text| text.chars().count() as u64).iter().sum::<u64>();
+    pub(super) fn note(&mut self, meaning: &Meaning<'_>) {
+        for (kept, piece) in [(&mut self.text, &meaning.text), (&mut self.thought, &meaning.thought)] {
+            if !piece.is_empty() {
+                kept.push(piece);
+                self.characters += piece.chars().count() as u64;
+            }
+        }
         // Some servers say that the length cut the answer, and then that it stopped by itself.
         self.cut |= meaning.cut;
     }
@@ -51,7 +56,7 @@ impl Bounded {
         let wanted = self.text.len() + fits.len();
         if wanted > self.text.capacity() {
             // Twice as much each time, as a string grows by itself, but not beyond the bound.
-            let capacity = wanted.max(2 * self.text.capacity()).min(MOST_BYTES);
+            let capacity = wanted.max(2 * self.text.capacity()).clamp(USUAL_BYTES, MOST_BYTES);
             self.text.reserve_exact(capacity - self.text.len());
         }
         self.text.push_str(fits);
@@ -62,8 +67,8 @@ impl Bounded {
 mod tests {
     use super::*;
 
-    fn said(text: &str, thought: &str) -> Meaning {
-        Meaning { text: text.to_owned(), thought: thought.to_owned(), ..Meaning::default() }
+    fn said<'a>(text: &'a str, thought: &'a str) -> Meaning<'a> {
+        Meaning { text: text.into(), thought: thought.into(), ..Meaning::default() }
     }
 
     #[test]

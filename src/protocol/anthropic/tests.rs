@@ -5,12 +5,12 @@ use std::sync::Arc;
 use super::*;
 use crate::domain::fixture;
 
-fn meaning(json: &str) -> Meaning {
-    interpret(json.as_bytes()).unwrap()
+fn meaning(json: &str) -> Meaning<'static> {
+    interpret(json.as_bytes()).unwrap().into_owned()
 }
 
-fn whole(json: &str) -> Meaning {
-    interpret_whole(json.as_bytes()).unwrap()
+fn whole(json: &str) -> Meaning<'static> {
+    interpret_whole(json.as_bytes()).unwrap().into_owned()
 }
 
 fn usage_at_start(usage: &str) -> Tokens {
@@ -73,7 +73,7 @@ fn a_block_counts_when_it_opens_with_something() {
 fn text_and_thinking_are_read_from_starts_and_deltas() {
     let said = |event: &str, field: &str, block: &str| {
         let Meaning { text, thought, .. } = meaning(&format!(r#"{{"type":"{event}","{field}":{block}}}"#));
-        (text, thought)
+        (text.into_owned(), thought.into_owned())
     };
     let [nothing, a] = ["", "a"].map(str::to_owned);
     for (event, field) in [("content_block_start", "content_block"), ("content_block_delta", "delta")] {
@@ -199,4 +199,28 @@ fn nonsense_is_refused() {
         assert!(interpret(data).is_err());
     }
     assert!(interpret_whole(b"<html>").is_err());
+}
+
+#[test]
+fn thinking_that_is_counted_is_not_what_is_streamed_of_it() {
+    let end = |usage: &str| {
+        meaning(&format!(
+            r#"{{"type":"message_delta","delta":{{"stop_reason":"end_turn"}},"usage":{usage}}}"#
+        ))
+    };
+    let counted = end(r#"{"output_tokens":461,"output_tokens_details":{"thinking_tokens":450}}"#);
+    assert_eq!(counted.usage.unwrap().reasoning, Some(450));
+    assert!(counted.is_summary && counted.finished);
+    let plain = end(r#"{"output_tokens":461}"#);
+    assert_eq!((plain.usage.unwrap().reasoning, plain.is_summary), (None, false));
+    let json = r#"{"type":"message_start","message":{"usage":{"input_tokens":9,"output_tokens":1,"output_tokens_details":{"thinking_tokens":0}}}}"#;
+    assert_eq!(meaning(json).usage.unwrap().reasoning, None);
+}
+
+#[test]
+fn a_delta_is_borrowed_and_a_strange_one_is_no_delta() {
+    let event = br#"{"type":"content_block_delta","delta":{"type":"text_delta","text":" a"}}"#;
+    assert!(matches!(interpret(event).unwrap().text, std::borrow::Cow::Borrowed(" a")));
+    assert!(interpret(br#"{"type":"content_block_delta","delta":"a"}"#).is_err());
+    assert_eq!(meaning(r#"{"type":"ping","delta":"a"}"#), Meaning::default());
 }

@@ -1,12 +1,13 @@
 //! What each chunk of Gemini's format must mean.
 
 use super::*;
+use crate::domain::Channels;
 
-fn meaning(json: &str) -> Meaning {
-    interpret(json.as_bytes()).unwrap()
+fn meaning(json: &str) -> Meaning<'static> {
+    interpret(json.as_bytes()).unwrap().into_owned()
 }
 
-fn part(json: &str) -> Vec<Channel> {
+fn part(json: &str) -> Channels {
     meaning(&format!(r#"{{"candidates":[{{"content":{{"role":"model","parts":[{json}]}}}}]}}"#)).channels
 }
 
@@ -69,8 +70,8 @@ fn the_last_text_chunk_may_also_finish() {
             "thoughtsTokenCount":3,"totalTokenCount":16},"modelVersion":"gemini-x-001"}"#,
     );
     let usage =
-        Tokens { prompt: Some(8), cached: Some(4), reasoning: Some(3), output: Some(8), source: None };
-    assert_eq!((meaning.channels, meaning.finished), (vec![Channel::Answer], true));
+        Tokens { prompt: Some(8), cached: Some(4), reasoning: Some(3), output: Some(8), ..Tokens::default() };
+    assert_eq!((meaning.channels, meaning.finished), (Channels::from([Channel::Answer]), true));
     assert_eq!((meaning.usage, meaning.fingerprint.as_deref()), (Some(usage), Some("gemini-x-001")));
 }
 
@@ -108,7 +109,7 @@ fn a_list_of_chunks_is_one_answer() {
              {"candidates":[{"finishReason":"STOP"}],"usageMetadata":{"candidatesTokenCount":2}}]"#,
     )
     .unwrap();
-    assert_eq!((whole.channels, whole.finished), (vec![Channel::Answer], true));
+    assert_eq!((whole.channels, whole.finished), (Channels::from([Channel::Answer]), true));
     assert_eq!(whole.text, "ab");
     assert_eq!((whole.usage.unwrap().output, whole.fingerprint.as_deref()), (Some(2), Some("x")));
 }

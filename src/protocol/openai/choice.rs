@@ -5,6 +5,7 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use crate::domain::Channel;
+use crate::protocol::drafts::Drafts;
 use crate::protocol::gather::{Gather, Gathered};
 use crate::protocol::look::{Index, Something};
 use crate::protocol::reason::Reason;
@@ -12,40 +13,44 @@ use crate::protocol::words::{Said, Words};
 
 /// What all choices of a chunk come to. `WHOLE` says where in a choice the model's words are.
 #[derive(Debug, Default)]
-pub(super) struct Choices<const WHOLE: bool> {
-    pub(super) said: Said,
+pub(super) struct Choices<'a, const WHOLE: bool> {
+    pub(super) said: Said<'a>,
     pub(super) finished: bool,
     pub(super) cut: bool,
     pub(super) token_ids: Option<u32>,
+    pub(super) drafts: Drafts,
 }
 
 #[derive(Debug, Deserialize)]
-pub(super) struct Choice {
+pub(super) struct Choice<'a> {
     #[serde(default)]
     index: Index,
-    #[serde(default)]
-    delta: Option<Spoken>,
+    #[serde(default, borrow)]
+    delta: Option<Spoken<'a>>,
     /// In place of `delta` when the answer comes whole.
-    #[serde(default)]
-    message: Option<Spoken>,
-    #[serde(default)]
-    text: Words,
+    #[serde(default, borrow)]
+    message: Option<Spoken<'a>>,
+    #[serde(default, borrow)]
+    text: Words<'a>,
     #[serde(default)]
     finish_reason: Reason,
     #[serde(default)]
     token_ids: Option<Gathered<Count>>,
+    /// SGLang's.
+    #[serde(default)]
+    meta_info: Drafts,
 }
 
 #[derive(Debug, Default, Deserialize)]
-struct Spoken {
-    #[serde(default)]
-    content: Words,
-    #[serde(default)]
-    refusal: Words,
-    #[serde(default)]
-    reasoning: Words,
-    #[serde(default)]
-    reasoning_content: Words,
+struct Spoken<'a> {
+    #[serde(default, borrow)]
+    content: Words<'a>,
+    #[serde(default, borrow)]
+    refusal: Words<'a>,
+    #[serde(default, borrow)]
+    reasoning: Words<'a>,
+    #[serde(default, borrow)]
+    reasoning_content: Words<'a>,
     #[serde(default)]
     tool_calls: Something,
 }
@@ -62,11 +67,14 @@ impl Gather for Count {
     }
 }
 
-impl<const WHOLE: bool> Gather for Choices<WHOLE> {
-    type Item = Choice;
+impl<'a, const WHOLE: bool> Gather for Choices<'a, WHOLE> {
+    type Item = Choice<'a>;
 
-    fn gather(&mut self, place: usize, choice: Choice) {
+    fn gather(&mut self, place: usize, choice: Choice<'a>) {
         let is_first = choice.index.is_first(place);
+        if is_first {
+            self.drafts = choice.meta_info;
+        }
         self.finished |= choice.finish_reason.told;
         self.cut |= is_first && choice.finish_reason.cut;
         if let Some(Gathered(Count(ids))) = choice.token_ids {
@@ -78,9 +86,9 @@ impl<const WHOLE: bool> Gather for Choices<WHOLE> {
     }
 }
 
-impl Spoken {
+impl<'a> Spoken<'a> {
     /// `text` is what the format for completions has in place of the rest.
-    fn said(self, text: Words) -> Said {
+    fn said(self, text: Words<'a>) -> Said<'a> {
         let mut said = Said::default();
         said.add(Channel::Reasoning, self.reasoning.or(self.reasoning_content));
         said.add(Channel::Answer, self.content.or(text));

@@ -1,10 +1,10 @@
 //! What each chunk of the OpenAI-like formats must mean.
 
 use super::*;
-use crate::domain::Channel;
+use crate::domain::{Channel, Channels};
 
-fn meaning(json: &str) -> Meaning {
-    interpret(json.as_bytes()).unwrap()
+fn meaning(json: &str) -> Meaning<'static> {
+    interpret(json.as_bytes()).unwrap().into_owned()
 }
 
 #[test]
@@ -60,9 +60,9 @@ fn text_reasoning_and_tool_calls_are_told_apart() {
 fn said(spoken: &str) -> (String, String) {
     let part = |name: &str| format!(r#"{{"choices":[{{"index":0,"{name}":{spoken}}}]}}"#);
     let streamed = meaning(&part("delta"));
-    let whole = interpret_whole(part("message").as_bytes()).unwrap();
+    let whole = interpret_whole(part("message").as_bytes()).unwrap().into_owned();
     assert_eq!(streamed, whole, "{spoken}");
-    (streamed.text, streamed.thought)
+    (streamed.text.into_owned(), streamed.thought.into_owned())
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn of_several_answers_the_first_is_read_and_all_count() {
         r#"{"choices":[{"index":1,"delta":{"content":"b"},"finish_reason":"length","token_ids":[1]}]}"#,
     );
     assert_eq!((&*second.text, second.cut, second.finished), ("", false, true));
-    assert_eq!((second.channels, second.token_ids), (vec![Channel::Answer], Some(1)));
+    assert_eq!((second.channels, second.token_ids), (Channels::from([Channel::Answer]), Some(1)));
     for (first, other) in [(r#""index":0,"#, r#""index":1,"#), ("", "")] {
         let both = format!(
             r#"{{"choices":[{{{first}"delta":{{"content":"a"}}}},{{{other}"delta":{{"reasoning":"b"}}}}]}}"#
@@ -127,7 +127,7 @@ fn one_chunk_may_say_everything_at_once() {
             "completion_tokens_details":{"reasoning_tokens":2}}}"#,
     );
     let usage =
-        Tokens { prompt: Some(5), cached: Some(4), reasoning: Some(2), output: Some(9), source: None };
+        Tokens { prompt: Some(5), cached: Some(4), reasoning: Some(2), output: Some(9), ..Tokens::default() };
     assert_eq!(meaning.channels, [Channel::Answer]);
     assert_eq!((meaning.token_ids, meaning.usage, meaning.finished), (Some(2), Some(usage), true));
 }
@@ -167,4 +167,64 @@ fn the_end_marker_and_nonsense_are_recognised() {
     assert!(interpret(b"<html>").is_err());
     assert!(interpret(b"{\"choices\": 3}").is_err());
     assert!(interpret(b"{\"choices\":[{\"delta\":{\"content\":\"\xff\"}}]}").is_err());
+}
+
+#[test]
+fn reasoning_that_is_counted_beside_the_completion_is_output_too() {
+    let counts = |prompt: u32, completion: u32, total: &str| {
+        let usage = meaning(&format!(
+            r#"{{"choices":[],"usage":{{"prompt_tokens":{prompt},"completion_tokens":{completion},"total_tokens":{total},"completion_tokens_details":{{"reasoning_tokens":495}}}}}}"#
+        ))
+        .usage
+        .unwrap();
+        (usage.output, usage.reasoning)
+    };
+    assert_eq!(counts(89_752, 935, "91182"), (Some(1430), Some(495)));
+    assert_eq!(counts(89_752, 935, "90687"), (Some(935), Some(495)));
+    assert_eq!(counts(89_752, 935, "null"), (Some(935), Some(495)));
+}
+
+#[test]
+fn reasoning_is_counted_in_the_details_or_beside_them() {
+    let reasoning = |more: &str| {
+        let json = format!(r#"{{"choices":[],"usage":{{"prompt_tokens":4,"completion_tokens":9{more}}}}}"#);
+        meaning(&json).usage.unwrap().reasoning
+    };
+    assert_eq!(reasoning(r#","reasoning_tokens":5"#), Some(5));
+    assert_eq!(reasoning(r#","reasoning_tokens":0"#), None);
+    assert_eq!(
+        reasoning(r#","reasoning_tokens":5,"completion_tokens_details":{"reasoning_tokens":3}"#),
+        Some(3)
+    );
+}
+
+#[test]
+fn every_engine_s_word_on_its_guesses_is_heard() {
+    let guesses = |json: &str| meaning(json).usage.and_then(|usage| usage.speculation);
+    let taken = Some(Speculation { drafted: 16, accepted: 14 });
+    for json in [
+        r#"{"choices":[],"metrics":{"speculative_decoding":{"num_draft_tokens":16,"num_accepted_draft_tokens":14}}}"#,
+        r#"{"choices":[],"timings":{"predicted_ms":3.5,"draft_n":16,"draft_n_accepted":14}}"#,
+        r#"{"choices":[],"sglext":{"spec_tokens_details":{"spec_num_correct_drafts":14,"spec_num_proposed_drafts":16}}}"#,
+        r#"{"choices":[{"index":0,"meta_info":{"spec_accept_token_num":14,"spec_draft_token_num":16}}]}"#,
+        r#"{"choices":[],"usage":{"completion_tokens":9,"completion_tokens_details":{"accepted_prediction_tokens":14,"rejected_prediction_tokens":2}}}"#,
+    ] {
+        assert_eq!(guesses(json), taken, "{json}");
+    }
+    for json in [
+        r#"{"choices":[],"usage":{"completion_tokens":9,"completion_tokens_details":{"accepted_prediction_tokens":0,"rejected_prediction_tokens":0}}}"#,
+        r#"{"choices":[],"metrics":{"speculative_decoding":null},"sglext":[],"timings":{"draft_n":-1}}"#,
+        r#"{"choices":[{"index":1,"meta_info":{"spec_accept_token_num":14,"spec_draft_token_num":16}}]}"#,
+    ] {
+        assert_eq!(guesses(json), None, "{json}");
+    }
+}
+
+#[test]
+fn an_ordinary_chunk_is_borrowed_whole() {
+    use std::borrow::Cow;
+    let chunk = r#"{"object":"chat.completion.chunk","choices":[{"delta":{"content":" a","reasoning":"b"}}],"system_fingerprint":"fp"}"#;
+    let meaning = interpret(chunk.as_bytes()).unwrap();
+    assert!(matches!(meaning.text, Cow::Borrowed(" a")) && matches!(meaning.thought, Cow::Borrowed("b")));
+    assert!(matches!(meaning.fingerprint, Some(Cow::Borrowed("fp"))));
 }

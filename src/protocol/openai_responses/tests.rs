@@ -4,18 +4,18 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::*;
-use crate::domain::fixture;
+use crate::domain::{Channels, fixture};
 
 const TEXT: &str = r#"{"type":"response.output_text.delta","delta":"a"}"#;
 const COMPLETED: &str =
     r#"{"type":"response.completed","response":{"usage":{"input_tokens":9,"output_tokens":2}}}"#;
 
-fn meaning(json: &str) -> Meaning {
-    interpret(json.as_bytes()).unwrap()
+fn meaning(json: &str) -> Meaning<'static> {
+    interpret(json.as_bytes()).unwrap().into_owned()
 }
 
-fn whole(json: &str) -> Meaning {
-    interpret_whole(json.as_bytes()).unwrap()
+fn whole(json: &str) -> Meaning<'static> {
+    interpret_whole(json.as_bytes()).unwrap().into_owned()
 }
 
 fn stream(events: &[&str]) -> String {
@@ -61,9 +61,11 @@ fn text_refusals_reasoning_and_arguments_are_told_apart() {
         ("function_call_arguments", Channel::ToolCall),
     ] {
         let event = |delta| format!(r#"{{"delta":{delta},"type":"response.{kind}.delta"}}"#);
-        let said = |wanted| if channel == wanted { "a".to_owned() } else { String::new() };
+        let said = |wanted| if channel == wanted { "a".into() } else { "".into() };
         let (text, thought) = (said(Channel::Answer), said(Channel::Reasoning));
-        let expected = Meaning { channels: vec![channel], text, thought, ..Meaning::default() };
+        let is_summary = kind == "reasoning_summary_text";
+        let channels = Channels::from([channel]);
+        let expected = Meaning { channels, text, thought, is_summary, ..Meaning::default() };
         assert_eq!(meaning(&event(r#""a""#)), expected, "{kind}");
         assert_eq!(meaning(&event(r#""""#)), Meaning::default(), "{kind}");
         assert_eq!(meaning(&event("null")), Meaning::default(), "{kind}");
@@ -104,8 +106,13 @@ fn an_answer_that_is_over_tells_its_counts_and_times() {
                 "output_tokens":16,"output_tokens_details":{{"reasoning_tokens":3}}}},
                 "metrics":{{"queue_time_ms":1,"time_to_first_token_ms":2.5,"generation_time_ms":30}}}}}}"#
         ));
-        let usage =
-            Tokens { prompt: Some(29), cached: Some(4), reasoning: Some(3), output: Some(16), source: None };
+        let usage = Tokens {
+            prompt: Some(29),
+            cached: Some(4),
+            reasoning: Some(3),
+            output: Some(16),
+            ..Tokens::default()
+        };
         assert_eq!((over.usage, over.finished, over.ended), (Some(usage), true, false), "{kind}");
         assert_eq!((over.channels.len(), over.error), (0, None), "{kind}");
         assert_eq!(over.times.queue, Some(Duration::from_millis(1)));
@@ -271,4 +278,21 @@ fn nonsense_is_refused() {
         assert!(interpret(data).is_err());
     }
     assert!(interpret_whole(b"<html>").is_err());
+}
+
+#[test]
+fn guesses_are_told_at_the_end() {
+    let taken = Some(crate::domain::Speculation { drafted: 16, accepted: 14 });
+    for json in [
+        r#"{"type":"response.completed","response":{"status":"completed"},"timings":{"draft_n":16,"draft_n_accepted":14}}"#,
+        r#"{"type":"response.completed","response":{"status":"completed","metrics":{"speculative_decoding":{"num_draft_tokens":16,"num_accepted_draft_tokens":14}}}}"#,
+    ] {
+        assert_eq!(meaning(json).usage.and_then(|usage| usage.speculation), taken, "{json}");
+    }
+}
+
+#[test]
+fn a_delta_is_borrowed() {
+    let event = br#"{"type":"response.output_text.delta","delta":" a"}"#;
+    assert!(matches!(interpret(event).unwrap().text, std::borrow::Cow::Borrowed(" a")));
 }

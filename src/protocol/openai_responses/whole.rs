@@ -8,46 +8,46 @@ use crate::protocol::gather::{Gather, Gathered};
 use crate::protocol::words::{Said, Words};
 
 #[derive(Debug, Deserialize)]
-pub(super) struct Whole {
-    #[serde(default)]
-    output: Option<Gathered<Output>>,
+pub(super) struct Whole<'a> {
+    #[serde(default, borrow)]
+    output: Option<Gathered<Output<'a>>>,
 }
 
 #[derive(Debug, Default)]
-struct Output(Said);
+struct Output<'a>(Said<'a>);
 
 #[derive(Debug, Deserialize)]
-struct OutputItem {
+struct OutputItem<'a> {
     #[serde(default, rename = "type")]
     kind: Option<ItemKind>,
-    #[serde(default)]
-    content: Option<Gathered<Parts>>,
-    #[serde(default)]
-    summary: Option<Gathered<Parts>>,
+    #[serde(default, borrow)]
+    content: Option<Gathered<Parts<'a>>>,
+    #[serde(default, borrow)]
+    summary: Option<Gathered<Parts<'a>>>,
 }
 
 #[derive(Debug, Deserialize)]
-struct Part {
-    #[serde(default)]
-    text: Words,
-    #[serde(default)]
-    refusal: Words,
+struct Part<'a> {
+    #[serde(default, borrow)]
+    text: Words<'a>,
+    #[serde(default, borrow)]
+    refusal: Words<'a>,
 }
 
 #[derive(Debug, Default)]
-struct Parts(Words);
+struct Parts<'a>(Words<'a>);
 
-impl Whole {
-    pub(super) fn said(self) -> Said {
+impl<'a> Whole<'a> {
+    pub(super) fn said(self) -> Said<'a> {
         self.output.unwrap_or_default().0.0
     }
 }
 
-impl Gather for Output {
-    type Item = OutputItem;
+impl<'a> Gather for Output<'a> {
+    type Item = OutputItem<'a>;
 
-    fn gather(&mut self, _: usize, item: OutputItem) {
-        let words = |parts: Option<Gathered<Parts>>| parts.unwrap_or_default().0.0;
+    fn gather(&mut self, _: usize, item: OutputItem<'a>) {
+        let words = |parts: Option<Gathered<Parts<'a>>>| parts.unwrap_or_default().0.0;
         match item.kind {
             Some(ItemKind::Message) => self.0.add(Channel::Answer, words(item.content)),
             Some(ItemKind::Reasoning) => {
@@ -60,10 +60,10 @@ impl Gather for Output {
     }
 }
 
-impl Gather for Parts {
-    type Item = Part;
+impl<'a> Gather for Parts<'a> {
+    type Item = Part<'a>;
 
-    fn gather(&mut self, _: usize, part: Part) {
+    fn gather(&mut self, _: usize, part: Part<'a>) {
         self.0.append(part.text);
         self.0.append(part.refusal);
     }

@@ -7,8 +7,8 @@ use crate::domain::fixture::target;
 
 const MS: Duration = Duration::from_millis(1);
 
-fn meaning(json: &str) -> Meaning {
-    interpret(json.as_bytes()).unwrap()
+fn meaning(json: &str) -> Meaning<'static> {
+    interpret(json.as_bytes()).unwrap().into_owned()
 }
 
 #[test]
@@ -123,4 +123,20 @@ fn whole_answers_tell_their_total() {
     );
     assert_eq!(output(r#"{"text_output":"a","num_output_tokens":6}"#), Some(6));
     assert_eq!(output(r#"{"text_output":"a"}"#), None);
+}
+
+#[test]
+fn counts_of_drafts_are_read_plain_or_as_tensors() {
+    let guesses = |json: &str| meaning(json).usage.and_then(|usage| usage.speculation);
+    let taken = Some(crate::domain::Speculation { drafted: 16, accepted: 14 });
+    for json in [
+        r#"{"text_output":"a","acceptance_rate":0.8,"total_draft_tokens":16,"total_accepted_draft_tokens":14}"#,
+        r#"{"text_output":"a","total_draft_tokens":[16],"total_accepted_draft_tokens":[14]}"#,
+    ] {
+        assert_eq!(guesses(json), taken, "{json}");
+    }
+    assert_eq!(
+        guesses(r#"{"text_output":"a","total_draft_tokens":0,"total_accepted_draft_tokens":0}"#),
+        None
+    );
 }

@@ -22,6 +22,7 @@ fuzz_target!(|input: &[u8]| {
     let meaning = if first & 8 == 0 { dialect.interpret(body) } else { dialect.interpret_whole(body) };
     if let Ok(meaning) = meaning {
         assert!(meaning.channels.len() <= body.len());
+        assert!(meaning.channels.len() == meaning.channels.iter().count());
         assert!(meaning.text.len() + meaning.thought.len() <= body.len());
     }
     let _ = Dialect::explain(body);
