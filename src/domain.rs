@@ -21,6 +21,7 @@ pub mod target;
 pub mod timeline;
 pub mod times;
 pub mod tokens;
+pub mod way;
 pub mod workload;
 
 pub use answer::{Answer, Expect};
@@ -41,4 +42,5 @@ pub use target::{Api, Connection, Engine, Header, HeaderValue, Limits, Price, Ra
 pub use timeline::{Channel, Delta, Timeline};
 pub use times::ServerTimes;
 pub use tokens::{TokenSource, Tokens};
+pub use way::{ClientCertificate, HttpVersion, IpFamily, Proxy, ProxyAddress, Way};
 pub use workload::{Cache, Kind, Language, Question, Timeouts, Workload};
