@@ -3,6 +3,7 @@
 //! The file is parsed into a tree that knows where each value stands, and the tree is read by hand rather
 //! than by serde: a derived reader stops at its first error, and whoever mends a file wants all of them.
 
+mod certificates;
 mod context;
 mod endpoint;
 mod keys;
@@ -17,6 +18,7 @@ mod syntax;
 mod target;
 mod timeouts;
 mod value;
+mod way;
 mod workload;
 
 use std::fs::File;
@@ -31,6 +33,7 @@ pub use keys::{Keys, SECTIONS};
 pub use plan::{Keep, Plan};
 pub use problem::{Problem, Problems};
 
+use context::UNREAD;
 use problem::Notes;
 use reader::Table;
 
@@ -39,17 +42,18 @@ const MAX_FILE_BYTES: u64 = 1024 * 1024;
 
 const NO_FILE: &str = "write one after config/example.toml, or try `sloprobe demo`, which needs none";
 
-/// Reads the file, and the secrets it names from the environment and from their own files.
+/// Reads the file, and the secrets and certificates it names from the environment and from their own files.
 pub fn load(path: &Path) -> Result<Plan, Problems> {
     let (name, text, folder) = open(path)?;
     load_text(&name, &text, folder)
 }
 
-/// Reads the file, but no secret: for whoever sends nothing. The plan holds a word in the place of each.
+/// Reads the file, but no secret and no certificate: for whoever sends nothing. The plan holds a word in the place of each
+/// secret.
 pub fn load_without_secrets(path: &Path) -> Result<Plan, Problems> {
     let (name, text, folder) = open(path)?;
     let prompts = |path: &Path| context::read_prompts(&folder.join(path));
-    let (env, file) = (|_: &str| Some("unread".to_owned()), |_: &Path| Ok("unread".to_owned()));
+    let (env, file) = (|_: &str| Some(UNREAD.to_owned()), |_: &Path| Ok(UNREAD.to_owned()));
     parse(&name, &text, &Outside { env: &env, file: &file, text: &prompts })
 }
 

@@ -24,6 +24,7 @@ pub mod target;
 pub mod timeline;
 pub mod times;
 pub mod tokens;
+pub mod way;
 pub mod workload;
 
 pub use answer::{Answer, Expect};
@@ -46,4 +47,5 @@ pub use target::{Api, Connection, Engine, Header, HeaderValue, Limits, Price, Ra
 pub use timeline::{Delta, Timeline};
 pub use times::ServerTimes;
 pub use tokens::{Speculation, TokenSource, Tokens};
+pub use way::{ClientCertificate, HttpVersion, IpFamily, Proxy, ProxyAddress, Way};
 pub use workload::{Cache, Kind, Language, Question, Timeouts, Workload};

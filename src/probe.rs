@@ -223,6 +223,7 @@ impl Exchange<'_> {
     fn broken_before_answer(&self, broken: Broken) -> Fault {
         match self.lane.phases.unfinished() {
             Some(phase) => phase.because(broken.detail),
+            None if broken.tls => Failure::Tls.because(broken.detail),
             None if broken.nonsense => Failure::Malformed.because(broken.detail),
             None => Failure::Truncated.because(broken.told("before it answered")),
         }

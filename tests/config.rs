@@ -4,10 +4,14 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
 use std::time::Duration;
 
+use rcgen::{CertifiedKey, KeyPair, generate_simple_self_signed};
 use sloprobe::config::{self, Outside, Plan, Problems, SECTIONS};
-use sloprobe::domain::{Api, Cache, Connection, Engine, Expect, Kind, Role};
+use sloprobe::domain::{
+    Api, Cache, Connection, Engine, Expect, HttpVersion, IpFamily, Kind, Proxy, Role, Target,
+};
 
 /// Every secret that a test file spells out holds this word, and so does every secret found outside.
 const MARK: &str = "hunter2";
@@ -18,6 +22,7 @@ fn env(name: &str) -> Option<String> {
     match name {
         "CHAT_PROD_KEY" | "GATEWAY_TOKEN" | "GOOD_KEY" => Some(format!(" sk-{MARK}\n")),
         "EMPTY_KEY" => Some(" \n".into()),
+        "PROXY_URL" => Some(format!("http://me:{MARK}@proxy.example.com:3128")),
         "BROKEN_KEY" => Some(format!("sk-{MARK}\nsecond line")),
         _ => None,
     }
@@ -28,8 +33,27 @@ fn file(path: &Path) -> io::Result<String> {
         Some("/run/secrets/good") => Ok(format!("sk-{MARK}\n")),
         Some("/run/secrets/empty") => Ok("\n".into()),
         Some("/run/secrets/closed") => Err(io::ErrorKind::PermissionDenied.into()),
-        _ => Err(io::ErrorKind::NotFound.into()),
+        Some(path) => Ok(certificate_file(path).ok_or(io::ErrorKind::NotFound)?),
+        None => Err(io::ErrorKind::NotFound.into()),
     }
+}
+
+/// Files of certificates and keys: one pair that belongs together, and what can be wrong with such files.
+fn certificate_file(path: &str) -> Option<String> {
+    static OWN: LazyLock<CertifiedKey<KeyPair>> =
+        LazyLock::new(|| generate_simple_self_signed(["localhost".to_owned()]).expect("ring makes keys"));
+    let (pem, key) = (OWN.cert.pem(), OWN.signing_key.serialize_pem());
+    Some(match path {
+        "/run/secrets/good.pem" => pem,
+        "/run/secrets/good.key" => key,
+        "/run/secrets/other.key" => KeyPair::generate().expect("ring makes keys").serialize_pem(),
+        "/run/secrets/encrypted.key" => key.replace("PRIVATE KEY", "ENCRYPTED PRIVATE KEY"),
+        "/run/secrets/broken.pem" => {
+            "-----BEGIN CERTIFICATE-----\naHVudGVyMg==\n-----END CERTIFICATE-----\n".into()
+        }
+        "/run/secrets/short.pem" => pem[..pem.len() / 2].to_owned(),
+        _ => return None,
+    })
 }
 
 fn parse(name: &str, text: &str) -> Result<Plan, Problems> {
@@ -271,7 +295,8 @@ fn no_damage_makes_a_message_repeat_a_secret() {
     let secrets = format!(
         "api_key = \"sk-{MARK}\"\nheaders = {{ Authorization = \"Bearer {MARK}\", x-api-key = '{MARK}' }}\n\
          [[targets]]\nname = 'b'\nurl = 'https://me:{MARK}@llm.example.com/v1?key={MARK}'\n\
-         api_key = {{ env = '{MARK}' }}\n[[targets]]\napi_key = {{ file = '{MARK}' }}\n"
+         api_key = {{ env = '{MARK}' }}\nproxy = 'http://me:{MARK}@proxy:3128'\n\
+         [[targets]]\napi_key = {{ file = '{MARK}' }}\nproxy = {{ env = 'PROXY_URL' }}\n"
     );
     for damaged in mutations(&format!("{SMALL}{secrets}")) {
         if let Err(problems) = parse("x.toml", &damaged) {
@@ -279,6 +304,52 @@ fn no_damage_makes_a_message_repeat_a_secret() {
             assert!(!said.contains(MARK), "{damaged}\n--- says:\n{said}");
         }
     }
+}
+
+fn target(keys: &str) -> Target {
+    let text = format!("[[targets]]\nname = 'a'\nurl = 'https://10.0.0.1'\nmodel = 'm'\n{keys}\n");
+    Target::clone(&parse("x.toml", &text).expect("it is sound").targets[0])
+}
+
+#[test]
+fn the_way_to_a_target_is_read_with_its_files() {
+    let plain = target("").way;
+    assert!(plain.ca.is_none() && plain.client.is_none() && plain.server_name.is_none());
+    assert!(matches!(plain.proxy, Proxy::Environment) && plain.ip.is_none() && plain.http.is_none());
+    let full = target(
+        "ca = '/run/secrets/good.pem'\nclient_cert = '/run/secrets/good.pem'\nclient_key = '/run/secrets/good.key'\n\
+         server_name = 'LLM.example.com'\ninsecure_skip_verify = true\nproxy = 'none'\nip = 'v4'\nhttp = '1.1'",
+    );
+    assert!(full.skips_verification());
+    assert_eq!(full.server_name(), "llm.example.com");
+    let way = full.way;
+    assert_eq!((way.ca.unwrap().len(), way.client.unwrap().chain.len()), (1, 1));
+    assert!(matches!(way.proxy, Proxy::Never));
+    assert_eq!((way.ip, way.http), (Some(IpFamily::V4), Some(HttpVersion::Http1)));
+    let second = target("proxy = 'socks5://proxy'\nserver_name = 'a.b'\nip = 'v4'\nhttp = '2'").way;
+    assert_eq!(second.proxy.address().unwrap().to_string(), "proxy");
+    assert_eq!(second.http, Some(HttpVersion::Http2));
+}
+
+#[test]
+fn the_password_of_a_proxy_is_never_shown() {
+    let target = target("proxy = { env = 'PROXY_URL' }");
+    let proxy = target.way.proxy.address().unwrap();
+    assert_eq!(proxy.to_string(), "proxy.example.com:3128");
+    assert!(proxy.expose().contains(MARK));
+    assert!(!format!("{target:?}").contains(MARK));
+    assert_eq!(target.redact(&format!("407: {MARK} is wrong")), "407: [redacted] is wrong");
+}
+
+#[test]
+fn whoever_sends_nothing_needs_no_certificates() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("sloprobe.toml");
+    let text = "[[targets]]\nname = 'a'\nurl = 'https://a'\nmodel = 'm'\nca = 'none.pem'\n\
+                client_cert = 'none.pem'\nclient_key = 'none.key'\nproxy = { env = 'SURELY_NOT_SET' }\n";
+    fs::write(&path, text).unwrap();
+    assert!(config::load_without_secrets(&path).is_ok());
+    assert_eq!(config::load(&path).unwrap_err().iter().count(), 4);
 }
 
 fn with_questions(lines: &str) -> Result<Plan, Problems> {

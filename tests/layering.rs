@@ -63,7 +63,15 @@ const MAY_USE: &[(&str, &[&str])] = &[
 
 /// Which modules or files may touch a library.
 const LIBRARIES: &[Library] = &[
-    Library { name: "reqwest", rooms: &["src/probe/transport.rs"] },
+    Library {
+        name: "reqwest",
+        rooms: &[
+            "src/probe/transport.rs",
+            "src/probe/transport/broken.rs",
+            "src/probe/transport/lane.rs",
+            "src/probe/transport/stamps.rs",
+        ],
+    },
     Library { name: "prometheus", rooms: &["catalogue", "record", "expose"] },
     Library { name: "axum", rooms: &["serve", "simulate"] },
     Library { name: "toml", rooms: &["config"] },

@@ -159,5 +159,11 @@ fn warnings(plan: &Plan) -> Vec<String> {
             ));
         }
     }
+    for target in plan.targets.iter().filter(|target| target.skips_verification()) {
+        warnings.push(format!(
+            "the certificate of target {} is not verified: anybody on the way can answer in its place. Set ca, and remove insecure_skip_verify.",
+            target.name
+        ));
+    }
     warnings
 }

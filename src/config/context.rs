@@ -4,16 +4,21 @@ use std::fmt;
 use std::io;
 use std::path::Path;
 
-/// A key is shorter; a whole disk image named by mistake is not read into memory.
-const MAX_SECRET_BYTES: u64 = 64 * 1024;
+/// A key is shorter, and so are all certificate authorities of a system; a whole disk image named by mistake is not
+/// read into memory.
+const MAX_SECRET_BYTES: u64 = 1024 * 1024;
+
+/// In the place of a secret, and of a file of certificates, that is not to be read.
+pub(super) const UNREAD: &str = "unread";
 
 /// All of it is kept in memory.
 const MAX_PROMPTS_BYTES: u64 = 64 * 1024 * 1024;
 
-/// The environment and the files of secrets, passed in so that tests need neither.
+/// The environment and the files that the configuration names, passed in so that tests need neither.
 #[derive(Clone, Copy)]
 pub struct Outside<'a> {
     pub env: &'a dyn Fn(&str) -> Option<String>,
+    /// Files of secrets and of certificates.
     pub file: &'a dyn Fn(&Path) -> io::Result<String>,
     /// Files of prompts, which are no secret and longer.
     pub text: &'a dyn Fn(&Path) -> io::Result<String>,

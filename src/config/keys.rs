@@ -37,6 +37,14 @@ pub(super) const TARGET: Keys = Keys {
         "headers",
         "labels",
         "connection",
+        "ca",
+        "client_cert",
+        "client_key",
+        "server_name",
+        "insecure_skip_verify",
+        "proxy",
+        "ip",
+        "http",
         "stream",
         "rate",
         "mix",
@@ -111,7 +119,7 @@ mod tests {
         assert_eq!(near("modle"), Some("model"));
         assert_eq!(near("apikey"), Some("api_key"));
         assert_eq!(near("In-Flight"), Some("in_flight"));
-        assert_eq!(near("proxy"), None);
+        assert_eq!(near("colour"), None);
         assert_eq!(near(""), None);
     }
 }

@@ -12,7 +12,7 @@ use super::plan::{MAX_IN_FLIGHT, MAX_TOKENS_PER_HOUR};
 use super::problem::{any_of, grouped, quote};
 use super::reader::{Node, Table};
 use super::workload::{Entry, Names, Workloads};
-use super::{secret, value};
+use super::{secret, value, way};
 use crate::domain::{Api, Connection, Engine, Limits, Price, Rate, Share, Target};
 
 const DEFAULT_RATE: Rate = Rate { interval: Duration::from_secs(10) };
@@ -72,6 +72,7 @@ fn read_one<'a>(
     let headers = table.or("headers", Vec::new(), |node| secret::headers(&node, keyed, outside));
     let labels = table.or("labels", BTreeMap::new(), |node| read_labels(&node));
     let connection = table.or("connection", Connection::Reuse, |node| node.one_of(&Connection::NAMES));
+    let way = way::read(table, url.as_ref(), outside);
     let stream = table.or("stream", true, |node| node.flag());
     let rate = table.or("rate", DEFAULT_RATE, |node| value::rate(&node));
     let mix = match table.get("mix") {
@@ -95,6 +96,7 @@ fn read_one<'a>(
         headers: headers?,
         labels: labels?,
         connection: connection?,
+        way: way?,
         stream: stream?,
         rate: rate?,
         mix: mix?,

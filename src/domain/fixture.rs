@@ -23,6 +23,7 @@ pub(crate) fn target(name: &str, workloads: &[&str]) -> Arc<Target> {
         headers: Vec::new(),
         labels: std::collections::BTreeMap::new(),
         connection: Connection::Reuse,
+        way: Way::default(),
         stream: true,
         rate: Rate { interval: Duration::from_secs(10) },
         mix: workloads.iter().map(|name| Share { workload: workload(name), weight: 1 }).collect(),

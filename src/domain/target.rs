@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use url::Url;
 
-use super::{Secret, Workload};
+use super::{ProxyAddress, Secret, Way, Workload};
 
 /// One entry of `[[targets]]`, with its share of the mix resolved.
 #[derive(Debug, Clone)]
@@ -23,6 +23,7 @@ pub struct Target {
     /// The user's own labels on `sloprobe_target_info`.
     pub labels: BTreeMap<String, String>,
     pub connection: Connection,
+    pub way: Way,
     /// Whether answers are streamed; without, there is latency but no TTFT, TPOT or ITL.
     pub stream: bool,
     pub rate: Rate,
@@ -115,7 +116,8 @@ impl Target {
             HeaderValue::Secret(secret) => Some(secret),
             HeaderValue::Open(_) => None,
         });
-        let secrets = self.api_key.iter().chain(headers);
+        let proxy = self.way.proxy.address().into_iter().flat_map(ProxyAddress::secrets);
+        let secrets = self.api_key.iter().chain(headers).cloned().chain(proxy);
         secrets.fold(text.to_owned(), |text, secret| secret.redact(&text))
     }
 
@@ -128,6 +130,17 @@ impl Target {
     /// Whether it is reached over TLS.
     pub fn is_secure(&self) -> bool {
         self.url.scheme() == "https"
+    }
+
+    /// The host whose certificate is expected: for SNI, for the verification and for `Host`.
+    pub fn server_name(&self) -> &str {
+        let name = self.way.server_name.as_deref().or(self.url.host_str()).unwrap_or_default();
+        name.trim_matches(['[', ']'])
+    }
+
+    /// Whether any certificate is accepted, so that anybody on the way could answer in its place.
+    pub fn skips_verification(&self) -> bool {
+        self.is_secure() && self.way.insecure_skip_verify
     }
 
     pub fn total_weight(&self) -> u32 {

@@ -1,44 +1,86 @@
-//! Notes when the certificates that a target presents end, beside the verification that rustls does.
-//!
-//! A resumed session presents no certificate; what was noted before stays.
+//! Verifies the certificates of a target, notes when they end, and says in plain words why they are refused.
 
-use std::sync::Arc;
+mod refusal;
+
+use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
 
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
-use rustls::crypto::CryptoProvider;
+use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
-use rustls::{DigitallySignedStruct, DistinguishedName, Error, RootCertStore, SignatureScheme};
+use rustls::{CertificateError, DigitallySignedStruct, Error, RootCertStore, SignatureScheme};
 use x509_cert::Certificate;
 use x509_cert::der::Decode as _;
 
 use super::knowledge::Knowledge;
-use crate::domain::Target;
+use super::tls::{self, Trust};
+use crate::domain::{ProxyAddress, Target, Way};
+use refusal::Refusal;
 
-/// Looks at the chain, then leaves every decision to the verifier that rustls would have used.
+/// Looks at the chain, then leaves every decision to the verifier of rustls.
 #[derive(Debug)]
 pub(super) struct CertificateWatch {
-    verifier: Arc<WebPkiServerVerifier>,
-    /// A proxy presents a chain as well, of which nothing is to be said.
-    server: ServerName<'static>,
+    /// The target; any other name is that of a proxy. None for plain http.
+    server: Option<ServerName<'static>>,
+    verification: Verification,
+    /// For proxies; made when the first of them presents a chain.
+    proxies: OnceLock<Verification>,
+    way: Way,
+    trust: Trust,
+    provider: Arc<CryptoProvider>,
     knowledge: Arc<Knowledge>,
 }
 
+#[derive(Debug)]
+enum Verification {
+    Against(Arc<WebPkiServerVerifier>),
+    /// There are no certificate authorities, so no chain is good. Rustls makes no verifier of that.
+    Nobody,
+    Skipped,
+}
+
 impl CertificateWatch {
-    /// None for plain http, and where nobody is trusted: then no chain is good, and rustls makes no verifier
-    /// that could be asked.
     pub(super) fn new(
         target: &Target,
-        roots: &Arc<RootCertStore>,
+        trust: &Trust,
         provider: &Arc<CryptoProvider>,
         knowledge: &Arc<Knowledge>,
-    ) -> Option<Self> {
-        let host = target.url.host_str().filter(|_| target.is_secure())?;
-        let server = ServerName::try_from(host.trim_matches(['[', ']']).to_owned()).ok()?;
-        let verifier =
-            WebPkiServerVerifier::builder_with_provider(Arc::clone(roots), Arc::clone(provider)).build();
-        Some(Self { verifier: verifier.ok()?, server, knowledge: Arc::clone(knowledge) })
+    ) -> Self {
+        let way = target.way.clone();
+        let server = Some(target.server_name().to_owned()).filter(|_| target.is_secure());
+        let verification = if target.skips_verification() || !target.is_secure() {
+            Verification::Skipped
+        } else {
+            Verification::against(trust.roots(way.ca.as_deref()), provider)
+        };
+        let watch = Self {
+            server: server.and_then(|name| ServerName::try_from(name).ok()),
+            verification,
+            proxies: OnceLock::new(),
+            way,
+            trust: trust.clone(),
+            provider: Arc::clone(provider),
+            knowledge: Arc::clone(knowledge),
+        };
+        if watch.way.proxy.address().is_some_and(ProxyAddress::is_secure) {
+            // Now rather than within a handshake whose time is measured.
+            watch.of_proxies();
+        }
+        watch
+    }
+
+    /// A proxy is verified always, by the system's authorities and those of the target together.
+    fn of_proxies(&self) -> &Verification {
+        let make = || Verification::against(self.trust.roots_and(self.way.ca.as_deref()), &self.provider);
+        self.proxies.get_or_init(make)
+    }
+}
+
+impl Verification {
+    fn against(roots: Arc<RootCertStore>, provider: &Arc<CryptoProvider>) -> Self {
+        let verifier = WebPkiServerVerifier::builder_with_provider(roots, Arc::clone(provider)).build();
+        verifier.map_or(Self::Nobody, Self::Against)
     }
 }
 
@@ -51,13 +93,25 @@ impl ServerCertVerifier for CertificateWatch {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        // First of all: that a chain has expired is known of one that is about to be refused.
-        if *server_name == self.server
-            && let Some(expiry) = earliest_end(std::iter::once(end_entity).chain(intermediates))
-        {
+        let is_target = self.server.as_ref().is_some_and(|server| server == server_name);
+        // First of all: the end of a chain is worth knowing though it is about to be refused.
+        if is_target && let Some(expiry) = earliest_end(std::iter::once(end_entity).chain(intermediates)) {
             self.knowledge.saw_certificate(expiry);
         }
-        self.verifier.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)
+        let verification = if is_target { &self.verification } else { self.of_proxies() };
+        let result = match verification {
+            Verification::Against(verifier) => {
+                verifier.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)
+            }
+            Verification::Nobody => Err(CertificateError::UnknownIssuer.into()),
+            Verification::Skipped => Ok(ServerCertVerified::assertion()),
+        };
+        result.inspect_err(|error| {
+            let trusts_anybody = !matches!(verification, Verification::Nobody);
+            let refusal =
+                Refusal { error, end_entity, intermediates, server_name, now, is_target, trusts_anybody };
+            tls::refused(refusal.to_string());
+        })
     }
 
     fn verify_tls12_signature(
@@ -66,7 +120,7 @@ impl ServerCertVerifier for CertificateWatch {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.verifier.verify_tls12_signature(message, cert, dss)
+        verify_tls12_signature(message, cert, dss, &self.provider.signature_verification_algorithms)
     }
 
     fn verify_tls13_signature(
@@ -75,19 +129,11 @@ impl ServerCertVerifier for CertificateWatch {
         cert: &CertificateDer<'_>,
         dss: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.verifier.verify_tls13_signature(message, cert, dss)
+        verify_tls13_signature(message, cert, dss, &self.provider.signature_verification_algorithms)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.verifier.supported_verify_schemes()
-    }
-
-    fn requires_raw_public_keys(&self) -> bool {
-        self.verifier.requires_raw_public_keys()
-    }
-
-    fn root_hint_subjects(&self) -> Option<&[DistinguishedName]> {
-        self.verifier.root_hint_subjects()
+        self.provider.signature_verification_algorithms.supported_schemes()
     }
 }
 
@@ -123,14 +169,18 @@ mod tests {
         SystemTime::UNIX_EPOCH + Duration::from_secs(seconds)
     }
 
-    fn watch(url: &str, trusted: &CertificateDer<'static>) -> Option<CertificateWatch> {
+    fn watch(url: &str, trusted: &CertificateDer<'static>) -> CertificateWatch {
+        let way = Way { ca: Some([trusted.clone()].into()), ..Way::default() };
+        watch_on(url, way)
+    }
+
+    fn watch_on(url: &str, way: Way) -> CertificateWatch {
         let mut target = (*fixture::target("t", &["w"])).clone();
         target.url = url.parse().unwrap();
-        let mut roots = RootCertStore::empty();
-        roots.add(trusted.clone()).unwrap();
+        target.way = way;
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let knowledge = Arc::new(Knowledge::new(&target));
-        CertificateWatch::new(&target, &Arc::new(roots), &provider, &knowledge)
+        CertificateWatch::new(&target, &Trust::default(), &provider, &knowledge)
     }
 
     /// Whether a certificate is taken, and what is noted then.
@@ -180,23 +230,40 @@ mod tests {
     #[test]
     fn whatever_is_noted_the_verifier_decides() {
         let (good, expired, other) = (ending(2045, 1, 1), ending(2020, 1, 1), ending(2040, 1, 1));
-        let watch_good = watch("https://localhost", &good).unwrap();
+        let watch_good = watch("https://localhost", &good);
         assert_eq!(shown(&watch_good, &good, "localhost"), (true, Some(unix(2_366_841_600))));
         assert_eq!(shown(&watch_good, &other, "localhost"), (false, Some(unix(2_208_988_800))));
         let garbage = CertificateDer::from(b"garbage".as_slice());
         assert_eq!(shown(&watch_good, &garbage, "localhost"), (false, Some(unix(2_208_988_800))));
-        let watch_expired = watch("https://localhost", &expired).unwrap();
+        let watch_expired = watch("https://localhost", &expired);
         assert_eq!(shown(&watch_expired, &expired, "localhost"), (false, Some(unix(1_577_836_800))));
     }
 
     #[test]
     fn the_chain_of_a_proxy_is_not_that_of_the_target() {
         let good = ending(2045, 1, 1);
-        let watching = |url: &str| watch(url, &good);
-        let elsewhere = watching("https://llm.example.com").unwrap();
+        let elsewhere = watch("https://llm.example.com", &good);
         assert_eq!(shown(&elsewhere, &good, "localhost"), (true, None));
-        let by_address = watching("https://[::1]:8443/v1").unwrap();
+        let by_address = watch("https://[::1]:8443/v1", &good);
         assert_eq!(shown(&by_address, &good, "::1"), (false, Some(unix(2_366_841_600))));
-        assert!(watching("http://localhost").is_none());
+        assert_eq!(shown(&watch("http://localhost", &good), &good, "localhost"), (true, None));
+    }
+
+    #[test]
+    fn a_certificate_is_that_of_the_server_name() {
+        let good = ending(2045, 1, 1);
+        let way =
+            Way { ca: Some([good.clone()].into()), server_name: Some("localhost".into()), ..Way::default() };
+        let watch = watch_on("https://127.0.0.1:8443", way);
+        assert_eq!(shown(&watch, &good, "localhost"), (true, Some(unix(2_366_841_600))));
+    }
+
+    #[test]
+    fn skipping_the_verification_concerns_the_target_alone() {
+        let expired = ending(2020, 1, 1);
+        let way = Way { insecure_skip_verify: true, ..Way::default() };
+        let watch = watch_on("https://llm.example.com", way);
+        assert_eq!(shown(&watch, &expired, "localhost"), (false, None));
+        assert_eq!(shown(&watch, &expired, "llm.example.com"), (true, Some(unix(1_577_836_800))));
     }
 }

@@ -93,8 +93,8 @@ impl Knowledge {
         !std::mem::replace(&mut self.state().told_inexact, true)
     }
 
-    /// A handshake showed a chain that is good until then. It need not be a probe's: asking what a target runs
-    /// begins with a new handshake, and so shows a renewed certificate while the probes resume sessions.
+    /// A handshake showed a chain that is good until then, whether it was of a probe or of a question what the target
+    /// runs.
     pub(super) fn saw_certificate(&self, expiry: SystemTime) {
         self.state().certificate_expiry = Some(expiry);
     }

@@ -1,54 +1,70 @@
-//! TLS for probes: the system's certificates, and a hook that tells when TCP was done.
+//! TLS for probes: one configuration per target, without resumption, and a hook that tells when TCP was done.
+
+mod alert;
+mod handshake;
 
 use std::sync::{Arc, OnceLock};
 
-use rustls::client::{ClientSessionMemoryCache, ClientSessionStore, Resumption};
+use rustls::client::{ClientSessionStore, Resumption, Tls12Resumption};
 use rustls::client::{Tls12ClientSessionValue, Tls13ClientSessionValue};
-use rustls::pki_types::ServerName;
+use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, NamedGroup, RootCertStore};
 
 use super::certificate::CertificateWatch;
 use super::knowledge::Knowledge;
-use super::phases::Phases;
-use crate::domain::Target;
+use crate::domain::{HttpVersion, Target};
+pub(super) use alert::{explain, explain_alert};
+pub(super) use handshake::{Handshake, refused};
 
-/// Sessions kept for resumption; a lane talks to one server.
-const SESSIONS: usize = 4;
-
-/// The certificate authorities of the system. They are read once, and only if a target speaks TLS: it
-/// takes milliseconds.
+/// The certificate authorities of the system. They are read once, and only if a target needs them: it takes
+/// milliseconds.
 #[derive(Debug, Clone, Default)]
 pub struct Trust(Arc<OnceLock<Arc<RootCertStore>>>);
 
 impl Trust {
-    fn roots(&self, secure: bool) -> Arc<RootCertStore> {
-        if secure { Arc::clone(self.0.get_or_init(system_roots)) } else { Arc::new(RootCertStore::empty()) }
+    /// The authorities of the system, or these alone.
+    pub(super) fn roots(&self, instead: Option<&[CertificateDer<'static>]>) -> Arc<RootCertStore> {
+        let Some(instead) = instead else { return Arc::clone(self.0.get_or_init(system_roots)) };
+        let mut roots = RootCertStore::empty();
+        roots.add_parsable_certificates(instead.iter().cloned());
+        Arc::new(roots)
+    }
+
+    /// The authorities of the system, and these as well.
+    pub(super) fn roots_and(&self, more: Option<&[CertificateDer<'static>]>) -> Arc<RootCertStore> {
+        let system = self.roots(None);
+        let Some(more) = more else { return system };
+        let mut roots = RootCertStore::clone(&system);
+        roots.add_parsable_certificates(more.iter().cloned());
+        Arc::new(roots)
     }
 }
 
+/// Made once for each target. A clone shares everything that is dear to make: provider, verifier and key.
 pub(super) fn client_config(
     target: &Target,
     trust: &Trust,
-    phases: &Arc<Phases>,
     knowledge: &Arc<Knowledge>,
-) -> ClientConfig {
+) -> Result<ClientConfig, rustls::Error> {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let roots = trust.roots(target.is_secure());
-    let watch = CertificateWatch::new(target, &roots, &provider, knowledge);
+    let watch = CertificateWatch::new(target, trust, &provider, knowledge);
     let builder = ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .expect("ring supports the default versions of TLS");
-    let builder = match watch {
-        Some(watch) => builder.dangerous().with_custom_certificate_verifier(Arc::new(watch)),
-        None => builder.with_root_certificates(roots),
+        .with_safe_default_protocol_versions()?
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(watch));
+    let mut config = match &target.way.client {
+        Some(client) => builder.with_client_auth_cert(client.chain.clone(), client.key.clone_key())?,
+        None => builder.with_no_client_auth(),
     };
-    let mut config = builder.with_no_client_auth();
-    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-    config.resumption = Resumption::store(Arc::new(HandshakeWatch {
-        phases: Arc::clone(phases),
-        sessions: ClientSessionMemoryCache::new(SESSIONS),
-    }));
-    config
+    let offered: &[&[u8]] = match target.way.http {
+        Some(HttpVersion::Http1) => &[b"http/1.1"],
+        Some(HttpVersion::Http2) => &[b"h2"],
+        None => &[b"h2", b"http/1.1"],
+    };
+    config.alpn_protocols = offered.iter().map(|protocol| protocol.to_vec()).collect();
+    let hook = Arc::new(NoSessions { server: ServerName::try_from(target.server_name().to_owned()).ok() });
+    config.resumption = Resumption::store(hook).tls12_resumption(Tls12Resumption::Disabled);
+    Ok(config)
 }
 
 fn system_roots() -> Arc<RootCertStore> {
@@ -60,48 +76,51 @@ fn system_roots() -> Arc<RootCertStore> {
     roots.add_parsable_certificates(found.certs);
     if roots.is_empty() {
         tracing::warn!(
-            "no certificate authorities found: every https target will fail; install ca-certificates or set SSL_CERT_FILE"
+            "no certificate authorities found: every https target without a ca of its own will fail; install ca-certificates or set SSL_CERT_FILE"
         );
     }
     Arc::new(roots)
 }
 
-/// A handshake begins by looking for a session to resume: at that instant TCP is open.
+/// Keeps no session. A resumed session presents no certificate, so one that went bad would stay unseen for as long as
+/// the server honours its tickets, while every new client fails.
+///
+/// A handshake begins by asking for a session: at that instant, what is below TLS stands.
 #[derive(Debug)]
-struct HandshakeWatch {
-    phases: Arc<Phases>,
-    sessions: ClientSessionMemoryCache,
+struct NoSessions {
+    /// A TLS session with a proxy is part of the way, and not yet the target's.
+    server: Option<ServerName<'static>>,
 }
 
-impl ClientSessionStore for HandshakeWatch {
-    fn set_kx_hint(&self, server: ServerName<'static>, group: NamedGroup) {
-        self.sessions.set_kx_hint(server, group);
+impl NoSessions {
+    fn asked(&self, server: &ServerName<'_>) {
+        if self.server.as_ref().is_some_and(|own| own == server) {
+            handshake::connected();
+        }
     }
+}
+
+impl ClientSessionStore for NoSessions {
+    fn set_kx_hint(&self, _: ServerName<'static>, _: NamedGroup) {}
 
     fn kx_hint(&self, server: &ServerName<'_>) -> Option<NamedGroup> {
-        self.phases.connected();
-        self.sessions.kx_hint(server)
+        self.asked(server);
+        None
     }
 
-    fn set_tls12_session(&self, server: ServerName<'static>, value: Tls12ClientSessionValue) {
-        self.sessions.set_tls12_session(server, value);
-    }
+    fn set_tls12_session(&self, _: ServerName<'static>, _: Tls12ClientSessionValue) {}
 
     fn tls12_session(&self, server: &ServerName<'_>) -> Option<Tls12ClientSessionValue> {
-        self.phases.connected();
-        self.sessions.tls12_session(server)
+        self.asked(server);
+        None
     }
 
-    fn remove_tls12_session(&self, server: &ServerName<'static>) {
-        self.sessions.remove_tls12_session(server);
-    }
+    fn remove_tls12_session(&self, _: &ServerName<'static>) {}
 
-    fn insert_tls13_ticket(&self, server: ServerName<'static>, value: Tls13ClientSessionValue) {
-        self.sessions.insert_tls13_ticket(server, value);
-    }
+    fn insert_tls13_ticket(&self, _: ServerName<'static>, _: Tls13ClientSessionValue) {}
 
     fn take_tls13_ticket(&self, server: &ServerName<'static>) -> Option<Tls13ClientSessionValue> {
-        self.phases.connected();
-        self.sessions.take_tls13_ticket(server)
+        self.asked(server);
+        None
     }
 }

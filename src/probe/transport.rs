@@ -1,33 +1,28 @@
-//! The only file that knows reqwest: sends a request, stamps the phases of its connection, reads the answer.
+//! The only room that knows reqwest: sends a request, stamps the phases of its connection, reads the answer.
 //!
 //! A [`Lane`] is a client with at most one connection, used by one probe at a time. Sharing one pool between
 //! probes would let one probe's request travel on another's connection, and nobody could say whose
 //! handshake was measured.
 
-use std::convert::Infallible;
-use std::error::Error as _;
-use std::io;
-use std::pin::Pin;
+mod broken;
+mod lane;
+mod stamps;
+
 use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http_body::{Body, Frame, SizeHint};
-use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, LOCATION, RETRY_AFTER};
-use tower::{Layer, Service};
+use rustls::ClientConfig;
+use url::Url;
 
 use super::knowledge::Knowledge;
-use super::phases::Phases;
 use super::tls::{self, Trust};
-use crate::domain::{Connection, Target, clock};
+use crate::domain::{Target, clock};
 use crate::protocol::{Dialect, Request};
-
-/// A connection idle for longer is not used again. Servers built on uvicorn close after 5 s, and a request
-/// sent at that very moment dies: a failure that no user would see. Nothing is lost: TCP forgets what it
-/// learned of the path when idle, and TTFT leaves the handshake out.
-const IDLE: Duration = Duration::from_secs(4);
+pub(super) use broken::Broken;
+pub(super) use lane::Lane;
+use stamps::StampedBody;
 
 /// Some servers are more precise than the standard.
 const RETRY_AFTER_MS: HeaderName = HeaderName::from_static("retry-after-ms");
@@ -36,32 +31,18 @@ const RETRY_AFTER_MS: HeaderName = HeaderName::from_static("retry-after-ms");
 #[derive(Debug)]
 pub struct Transport {
     target: Arc<Target>,
-    trust: Trust,
+    /// Made once: what is dear in it is shared by all lanes.
+    tls: ClientConfig,
     headers: HeaderMap,
     idle: Mutex<Vec<Lane>>,
     knowledge: Arc<Knowledge>,
-}
-
-#[derive(Debug)]
-pub(super) struct Lane {
-    client: reqwest::Client,
-    pub(super) phases: Arc<Phases>,
 }
 
 /// The head of an answer; its body comes piece by piece.
 #[derive(Debug)]
 pub(super) struct Answer {
     response: reqwest::Response,
-}
-
-/// The exchange broke.
-#[derive(Debug)]
-pub(super) struct Broken {
-    pub(super) detail: String,
-    /// What came was not HTTP, rather than cut short.
-    pub(super) nonsense: bool,
-    /// The server hung up.
-    closed: bool,
+    identified: bool,
 }
 
 /// A target that cannot be spoken to at all.
@@ -74,20 +55,28 @@ pub struct Unusable {
 
 impl Transport {
     pub fn new(target: &Arc<Target>, trust: &Trust) -> Result<Self, Unusable> {
-        Self::with(target, trust, Arc::new(Knowledge::new(target)))
+        if target.skips_verification() {
+            tracing::warn!(
+                target = &*target.name,
+                "the certificate is not verified (insecure_skip_verify): anybody on the way can answer in its place"
+            );
+        }
+        let knowledge = Arc::new(Knowledge::new(target));
+        let tls = tls::client_config(target, trust, &knowledge);
+        let tls = tls.map_err(|error| Unusable::new(target, &error.to_string()))?;
+        Self::with(target, tls, knowledge)
     }
 
     /// Another transport to the same target, with lanes of its own; what one learns, the other knows.
     pub fn sibling(&self) -> Result<Self, Unusable> {
-        Self::with(&self.target, &self.trust, Arc::clone(&self.knowledge))
+        Self::with(&self.target, self.tls.clone(), Arc::clone(&self.knowledge))
     }
 
-    fn with(target: &Arc<Target>, trust: &Trust, knowledge: Arc<Knowledge>) -> Result<Self, Unusable> {
-        let unusable = |reason: String| Unusable { target: Arc::clone(&target.name), reason };
-        let headers = headers(target).map_err(unusable)?;
-        let first = Lane::new(target, trust, &knowledge).map_err(|e| unusable(e.to_string()))?;
-        let (target, trust, idle) = (Arc::clone(target), trust.clone(), Mutex::new(vec![first]));
-        Ok(Self { target, trust, headers, idle, knowledge })
+    fn with(target: &Arc<Target>, tls: ClientConfig, knowledge: Arc<Knowledge>) -> Result<Self, Unusable> {
+        let headers = headers(target).map_err(|reason| Unusable::new(target, &reason))?;
+        let first = Lane::new(target, &tls);
+        let first = first.map_err(|error| Unusable::new(target, &error.without_url().to_string()))?;
+        Ok(Self { target: Arc::clone(target), tls, headers, idle: Mutex::new(vec![first]), knowledge })
     }
 
     pub fn target(&self) -> &Arc<Target> {
@@ -109,7 +98,7 @@ impl Transport {
 
     /// A lane that no probe has used or will use, unless it is returned.
     pub(super) fn new_lane(&self) -> Result<Lane, Broken> {
-        Lane::new(&self.target, &self.trust, &self.knowledge).map_err(Broken::from)
+        Lane::new(&self.target, &self.tls).map_err(|error| Broken::new(error, false))
     }
 
     /// Keeps a lane whose last answer was read to its end.
@@ -119,49 +108,41 @@ impl Transport {
 
     pub(super) async fn send(&self, lane: &Lane, request: Request) -> Result<Answer, Broken> {
         let body = StampedBody { bytes: Some(request.body), phases: Arc::clone(&lane.phases) };
-        let response = lane
-            .client
-            .post(request.url)
-            .headers(self.headers.clone())
-            .body(reqwest::Body::wrap(body))
-            .send()
-            .await?;
-        Ok(Answer { response })
+        let post = lane.client.post(self.addressed(request.url)).headers(self.headers.clone());
+        self.answer(lane, post.body(reqwest::Body::wrap(body))).await
     }
 
     /// Asks for a page, with the headers of the probes.
-    pub(super) async fn get(&self, lane: &Lane, url: url::Url) -> Result<Answer, Broken> {
+    pub(super) async fn get(&self, lane: &Lane, url: Url) -> Result<Answer, Broken> {
         let mut headers = self.headers.clone();
         headers.remove(CONTENT_TYPE);
-        let response = lane.client.get(url).headers(headers).send().await?;
-        Ok(Answer { response })
+        self.answer(lane, lane.client.get(self.addressed(url)).headers(headers)).await
     }
 
     /// Sends something that is no probe, with the headers of the probes.
-    pub(super) async fn post(&self, lane: &Lane, url: url::Url, body: String) -> Result<Answer, Broken> {
-        let response = lane.client.post(url).headers(self.headers.clone()).body(body).send().await?;
-        Ok(Answer { response })
+    pub(super) async fn post(&self, lane: &Lane, url: Url, body: String) -> Result<Answer, Broken> {
+        let post = lane.client.post(self.addressed(url)).headers(self.headers.clone());
+        self.answer(lane, post.body(body)).await
+    }
+
+    /// The client takes the name for TLS from the url; the resolver of the lane knows whom to look up instead.
+    fn addressed(&self, mut url: Url) -> Url {
+        if let Some(name) = &self.target.way.server_name {
+            // The configuration has tried it.
+            let _ = url.set_host(Some(name));
+        }
+        url
+    }
+
+    async fn answer(&self, lane: &Lane, request: reqwest::RequestBuilder) -> Result<Answer, Broken> {
+        let response = request.send().await.map_err(|error| lane.broken(error))?;
+        Ok(Answer { response, identified: self.target.way.client.is_some() })
     }
 }
 
-impl Lane {
-    fn new(target: &Target, trust: &Trust, knowledge: &Arc<Knowledge>) -> Result<Self, reqwest::Error> {
-        let phases = Arc::new(Phases::default());
-        let secure = target.is_secure();
-        let mut builder = reqwest::Client::builder()
-            .user_agent(concat!("sloprobe/", env!("CARGO_PKG_VERSION")))
-            .redirect(reqwest::redirect::Policy::none())
-            .retry(reqwest::retry::never())
-            .referer(false)
-            .pool_idle_timeout(IDLE)
-            .pool_max_idle_per_host(usize::from(target.connection == Connection::Reuse))
-            .dns_resolver(StampedResolver(Arc::clone(&phases)))
-            .connector_layer(StampedConnect { phases: Arc::clone(&phases), secure })
-            .tls_backend_preconfigured(tls::client_config(target, trust, &phases, knowledge));
-        if is_loopback(&target.url) {
-            builder = builder.no_proxy();
-        }
-        Ok(Self { client: builder.build()?, phases })
+impl Unusable {
+    fn new(target: &Target, reason: &str) -> Self {
+        Self { target: Arc::clone(&target.name), reason: target.redact(reason) }
     }
 }
 
@@ -197,43 +178,11 @@ impl Answer {
 
     /// The next piece of the body; `None` is its end.
     pub(super) async fn read(&mut self) -> Result<Option<Bytes>, Broken> {
-        Ok(self.response.chunk().await?)
+        self.response.chunk().await.map_err(|error| Broken::new(error, self.identified))
     }
 
     fn header(&self, name: &HeaderName) -> Option<&str> {
         self.response.headers().get(name)?.to_str().ok()
-    }
-}
-
-impl Broken {
-    /// What happened, in plain words, and when; then in those of the library.
-    pub(super) fn told(&self, when: &str) -> String {
-        let what = if self.closed { "the server closed the connection" } else { "the connection broke" };
-        format!("{what} {when} ({})", self.detail)
-    }
-}
-
-impl From<reqwest::Error> for Broken {
-    fn from(error: reqwest::Error) -> Self {
-        // Addresses may hold a key in their query: they stay out of what is logged.
-        let error = error.without_url();
-        let mut detail = error.to_string();
-        let (mut nonsense, mut closed) = (false, false);
-        let mut source = error.source();
-        while let Some(cause) = source {
-            detail = cause.to_string();
-            if let Some(error) = cause.downcast_ref::<hyper::Error>() {
-                nonsense |= error.is_parse();
-                closed |= error.is_incomplete_message();
-            }
-            if let Some(error) = cause.downcast_ref::<io::Error>() {
-                use io::ErrorKind::{BrokenPipe, ConnectionReset, InvalidData, InvalidInput, UnexpectedEof};
-                nonsense |= matches!(error.kind(), InvalidData | InvalidInput);
-                closed |= matches!(error.kind(), UnexpectedEof | ConnectionReset | BrokenPipe);
-            }
-            source = cause.source();
-        }
-        Self { detail, nonsense, closed }
     }
 }
 
@@ -263,111 +212,25 @@ fn headers(target: &Target) -> Result<HeaderMap, String> {
     Ok(headers)
 }
 
-/// A proxy of the environment is for the world outside, never for this machine.
-fn is_loopback(url: &url::Url) -> bool {
-    match url.host() {
-        Some(url::Host::Ipv4(ip)) => ip.is_loopback(),
-        Some(url::Host::Ipv6(ip)) => ip.is_loopback(),
-        Some(url::Host::Domain(name)) => name == "localhost",
-        None => false,
-    }
-}
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::fixture;
 
-/// A request body that stamps the instant at which the connection asks for it.
-#[derive(Debug)]
-struct StampedBody {
-    bytes: Option<Bytes>,
-    phases: Arc<Phases>,
-}
-
-impl Body for StampedBody {
-    type Data = Bytes;
-    type Error = Infallible;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        _: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
-        let bytes = self.bytes.take();
-        if bytes.is_some() {
-            self.phases.sent();
-        }
-        Poll::Ready(bytes.map(|bytes| Ok(Frame::data(bytes))))
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.bytes.is_none()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(self.bytes.as_ref().map_or(0, |bytes| bytes.len() as u64))
-    }
-}
-
-/// The system's resolver, stamped.
-#[derive(Debug)]
-struct StampedResolver(Arc<Phases>);
-
-impl Resolve for StampedResolver {
-    fn resolve(&self, name: Name) -> Resolving {
-        let phases = Arc::clone(&self.0);
-        Box::pin(async move {
-            phases.resolving();
-            let found: Vec<_> = tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
-            if found.is_empty() {
-                return Err(format!("no address for {}", name.as_str()).into());
-            }
-            phases.resolved();
-            Ok(Box::new(found.into_iter()) as Addrs)
-        })
-    }
-}
-
-/// Wraps the client's connector to stamp when dialling begins and ends.
-#[derive(Debug, Clone)]
-struct StampedConnect {
-    phases: Arc<Phases>,
-    secure: bool,
-}
-
-#[derive(Debug, Clone)]
-struct StampedConnector<S> {
-    inner: S,
-    stamp: StampedConnect,
-}
-
-impl<S> Layer<S> for StampedConnect {
-    type Service = StampedConnector<S>;
-
-    fn layer(&self, inner: S) -> Self::Service {
-        StampedConnector { inner, stamp: self.clone() }
-    }
-}
-
-impl<S, R> Service<R> for StampedConnector<S>
-where
-    S: Service<R>,
-    S::Future: Send + 'static,
-    S::Response: 'static,
-    S::Error: 'static,
-{
-    type Response = S::Response;
-    type Error = S::Error;
-    type Future = Pin<Box<dyn Future<Output = Result<S::Response, S::Error>> + Send>>;
-
-    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
-        self.inner.poll_ready(cx)
-    }
-
-    fn call(&mut self, destination: R) -> Self::Future {
-        let StampedConnect { phases, secure } = self.stamp.clone();
-        // A connection that was closed while idle is dialled anew: only the last attempt counts.
-        phases.reset();
-        let connecting = self.inner.call(destination);
-        Box::pin(async move {
-            let connection = connecting.await?;
-            phases.ready(secure);
-            Ok(connection)
-        })
+    #[test]
+    fn no_lane_makes_a_tls_configuration_of_its_own() {
+        const LANES: usize = 20;
+        let mut target = (*fixture::target("t", &["w"])).clone();
+        target.url = "https://localhost:1".parse().unwrap();
+        let transport = Transport::new(&Arc::new(target), &Trust::default()).unwrap();
+        let provider = Arc::clone(transport.tls.crypto_provider());
+        let before = Arc::strong_count(&provider);
+        let lanes: Vec<_> = (0..LANES).map(|_| transport.new_lane().unwrap()).collect();
+        let sibling = transport.sibling().unwrap();
+        assert!(Arc::strong_count(&provider) > before + LANES, "a lane has another provider");
+        assert!(Arc::ptr_eq(&provider, sibling.tls.crypto_provider()));
+        // What a failed probe does.
+        drop((lanes, sibling));
+        assert_eq!(Arc::strong_count(&provider), before);
     }
 }

@@ -7,7 +7,7 @@ use oorandom::Rand64;
 use sloprobe::domain::sample::Itl;
 use sloprobe::domain::{
     Answer, Api, Connection, Engine, Failure, Kind, Rate, Report, Sample, Seed, ServerTimes, Share, Target,
-    Timeline, TokenSource, Tokens, Verdict, Workload,
+    Timeline, TokenSource, Tokens, Verdict, Way, Workload,
 };
 use tokio::time::Instant;
 use url::Url;
@@ -89,6 +89,7 @@ fn report(name: &str) -> Report {
         headers: Vec::new(),
         labels: std::collections::BTreeMap::new(),
         connection: Connection::Reuse,
+        way: Way::default(),
         stream: true,
         rate: Rate { interval: INTERVAL },
         mix: vec![Share { workload: Arc::clone(&workload), weight: 1 }],
