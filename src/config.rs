@@ -5,6 +5,7 @@
 
 mod context;
 mod endpoint;
+mod extra;
 mod keys;
 mod lengths;
 pub mod plan;

@@ -2,6 +2,7 @@
 
 pub mod answer;
 pub mod clock;
+pub mod extra;
 pub mod failure;
 pub mod field;
 #[cfg(test)]
@@ -12,6 +13,7 @@ pub mod lengths;
 pub mod prompt;
 pub mod release;
 pub mod report;
+pub mod room;
 pub mod sample;
 pub mod secret;
 pub mod seed;
@@ -24,6 +26,7 @@ pub mod tokens;
 pub mod workload;
 
 pub use answer::{Answer, Expect};
+pub use extra::{Extra, Reasoning};
 pub use failure::{Failure, Fault};
 pub use field::{Field, Fields};
 pub use identity::Identity;
@@ -32,6 +35,7 @@ pub use lengths::Lengths;
 pub use prompt::{Depth, Prompt, Role, Turn};
 pub use release::{Makeup, Release, ReleaseId};
 pub use report::{Report, Verdict};
+pub use room::{Lesson, Room};
 pub use sample::Sample;
 pub use secret::Secret;
 pub use seed::Seed;

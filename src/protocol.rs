@@ -5,6 +5,7 @@ mod anthropic;
 mod envelope;
 mod gather;
 mod gemini;
+mod limits;
 mod look;
 mod message;
 pub mod ndjson;
@@ -21,12 +22,13 @@ mod tgi;
 mod timings;
 pub mod tokenize;
 mod triton;
+mod wishes;
 mod words;
 
 use bytes::Bytes;
 use url::Url;
 
-use crate::domain::{Api, Channel, Field, Fields, Prompt, ServerTimes, Target, Tokens};
+use crate::domain::{Api, Channel, Field, Fields, Lesson, Prompt, ServerTimes, Target, Tokens};
 
 /// The wire format that a target speaks; a closed set, one file each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -154,7 +156,9 @@ impl Dialect {
             Self::Triton => triton::body(target, prompt),
             Self::Ollama => ollama::body(target, prompt),
         };
-        Request { url: self.url(target), body: Bytes::from(body), fields }
+        let wishes = wishes::useful(target, prompt, allowed);
+        let body = wishes::add(body, target, prompt, wishes);
+        Request { url: self.url(target), body: Bytes::from(body), fields: fields.and(wishes) }
     }
 
     /// Whether an answer of exactly the length asked for can be had with the allowed fields.
@@ -193,6 +197,11 @@ impl Dialect {
     /// Those of the fields sent that the body of a refusal objects to.
     pub fn objections(body: &[u8], sent: Fields) -> Fields {
         objection::objections(body, sent)
+    }
+
+    /// What the text of a refusal says about lengths.
+    pub fn lesson(text: &str) -> Lesson {
+        limits::lesson(text)
     }
 
     /// Where the key goes.

@@ -5,7 +5,7 @@
 
 mod back_off;
 pub mod cadence;
-mod calibrate;
+pub mod calibrate;
 pub mod guard;
 pub mod identify;
 pub mod pulse;
@@ -95,9 +95,7 @@ impl Schedule {
             report.suspect = pulse.was_late_since(report.timeline.started, Instant::now());
             let forced = transport.knowledge().forces(&report.workload);
             posed.judge(&mut report, forced).await;
-            if let Some(tokens) = report.tokens.prompt {
-                learner.learn(report.seed, tokens);
-            }
+            learner.hear(&report);
             permit.settle(&report, Instant::now());
             standing.hear(&report);
             let (release, mixed) = releases.reported(&report);

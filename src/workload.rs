@@ -5,6 +5,7 @@ mod chat;
 mod continuation;
 mod draw;
 mod file;
+mod learner;
 mod length;
 mod posed;
 mod prose;
@@ -16,18 +17,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::domain::{Cache, Depth, Expect, Kind, Language, Prompt, Role, Seed, Turn, Workload};
 use draw::{Draw, hash, scramble};
 use length::Form;
+pub use learner::Learner;
 pub use length::Ruler;
 pub use posed::Posed;
 use weigh::weigh;
 
 /// Where facts are planted if the configuration does not say: from the start to the end, and again.
 const DEPTHS: u32 = 11;
-
-/// No kind has more questions.
-const FORMS: u32 = 9;
-
-/// So often a seed is drawn for a form: where the form follows from the step, in vain.
-const TRIES: u32 = 64;
 
 /// A prompt of less weight is written in few words. What is asked for with 100 tokens is below, whatever the
 /// tokenizer, and what is asked for with 150 is above with those that know the language.
@@ -46,13 +42,6 @@ pub struct Source {
     step: u32,
 }
 
-/// Takes what a server reports of the prompts of one source.
-#[derive(Debug, Clone)]
-pub struct Learner {
-    workload: Arc<Workload>,
-    ruler: Arc<Mutex<Ruler>>,
-}
-
 impl Source {
     /// `origin` must differ between two runs, or the second would find the prompts of the first in a cache.
     pub fn new(workload: &Arc<Workload>, origin: u64, ruler: Ruler) -> Self {
@@ -65,63 +54,14 @@ impl Source {
     }
 
     pub fn next_prompt(&mut self) -> Prompt {
-        let (input_tokens, _) = self.workload.lengths_at(self.step);
-        let mut seed = Seed { random: self.random, step: self.step, size: 0 };
-        seed.size = lock(&self.ruler).size_for(input_tokens, form(&self.workload, seed));
+        let seed = Seed { random: self.random, step: self.step, size: 0 };
         self.random = scramble(self.random);
         self.step = self.step.wrapping_add(1);
-        prompt(&self.workload, seed)
+        fitted(&self.workload, &lock(&self.ruler), seed)
     }
 
     pub fn learner(&self) -> Learner {
-        Learner { workload: Arc::clone(&self.workload), ruler: Arc::clone(&self.ruler) }
-    }
-}
-
-impl Learner {
-    /// The prompt of this seed had so many tokens.
-    pub fn learn(&self, seed: Seed, reported: u64) {
-        if self.workload.kind != Kind::File {
-            let (input_tokens, _) = self.workload.lengths_at(seed.step);
-            lock(&self.ruler).learn(input_tokens, form(&self.workload, seed), seed.size, reported);
-        }
-    }
-
-    /// Nothing is known yet.
-    pub fn is_new(&self) -> bool {
-        self.workload.kind != Kind::File && lock(&self.ruler).is_new()
-    }
-
-    /// How many trials tell enough: some of each length, and of each form.
-    pub fn trials(&self) -> u32 {
-        3 * self.workload.input_tokens.count() as u32 + FORMS + 3
-    }
-
-    /// A prompt such as will be sent, to be counted only. The forms take turns, so that each is counted.
-    pub fn trial(&self, nth: u32) -> Prompt {
-        let (input_tokens, _) = self.workload.lengths_at(nth);
-        let mut seed = Seed { random: scramble(hash("trial") ^ u64::from(nth)), step: nth, size: 0 };
-        for _ in 0..TRIES {
-            if u32::from(form(&self.workload, seed).0) == nth % FORMS {
-                break;
-            }
-            seed.random = scramble(seed.random);
-        }
-        seed.size = lock(&self.ruler).size_for(input_tokens, form(&self.workload, seed));
-        prompt(&self.workload, seed)
-    }
-
-    /// What was learned is about right only: the next reports move it wholly.
-    pub fn doubt(&self) {
-        lock(&self.ruler).doubt();
-    }
-
-    pub fn ruler(&self) -> Ruler {
-        lock(&self.ruler).clone()
-    }
-
-    pub fn workload(&self) -> &Arc<Workload> {
-        &self.workload
+        Learner::new(&self.workload, &self.ruler)
     }
 }
 
@@ -183,7 +123,16 @@ pub fn prompt(workload: &Workload, seed: Seed) -> Prompt {
     let Written { mut turns, expect, depth } = write(workload, seed);
     dress(&mut turns, workload);
     mark(&mut turns, workload.cache, seed.random);
-    Prompt { turns, max_tokens, exact_output: workload.exact_output, seed, expect, depth }
+    let (exact_output, extra) = (workload.exact_output, workload.extra.clone());
+    Prompt { turns, max_tokens, exact_output, seed, expect, depth, extra }
+}
+
+/// The prompt of a seed at the size that the ruler gives it, with a limit for its answer that fits beside it.
+fn fitted(workload: &Workload, ruler: &Ruler, seed: Seed) -> Prompt {
+    let (input, output) = workload.lengths_at(seed.step);
+    let (input, output) = ruler.room().fit(input, output);
+    let size = ruler.next_size(input, output, form(workload, seed));
+    Prompt { max_tokens: output, ..prompt(workload, Seed { size, ..seed }) }
 }
 
 /// Which of the questions of its kind the prompt of a seed asks, whatever its size.

@@ -43,6 +43,8 @@ pub(super) const TARGET: Keys = Keys {
         "in_flight",
         "tokens_per_hour",
         "price",
+        "extra",
+        "reasoning",
     ],
     later: &[],
 };
@@ -66,6 +68,8 @@ pub(super) const WORKLOAD: Keys = Keys {
         "depth",
         "prompts",
         "timeouts",
+        "extra",
+        "reasoning",
     ],
     later: &[],
 };

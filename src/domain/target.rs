@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use url::Url;
 
-use super::{Secret, Workload};
+use super::{Extra, Secret, Workload};
 
 /// One entry of `[[targets]]`, with its share of the mix resolved.
 #[derive(Debug, Clone)]
@@ -30,6 +30,8 @@ pub struct Target {
     pub in_flight: usize,
     pub tokens_per_hour: Option<u64>,
     pub price: Option<Price>,
+    /// Added to the body of every request.
+    pub extra: Extra,
 }
 
 /// What a million tokens cost, in whatever currency the reader thinks of.

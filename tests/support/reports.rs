@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use oorandom::Rand64;
 use sloprobe::domain::sample::Itl;
 use sloprobe::domain::{
-    Answer, Api, Connection, Engine, Failure, Kind, Rate, Report, Sample, Seed, ServerTimes, Share, Target,
+    Answer, Api, Connection, Engine, Extra, Failure, Kind, Lesson, Rate, Report, Sample, Seed, ServerTimes, Share, Target,
     Timeline, TokenSource, Tokens, Verdict, Workload,
 };
 use tokio::time::Instant;
@@ -95,6 +95,7 @@ fn report(name: &str) -> Report {
         in_flight: 16,
         tokens_per_hour: None,
         price: None,
+        extra: Extra::default(),
     };
     let now = Instant::now();
     Report {
@@ -119,5 +120,6 @@ fn report(name: &str) -> Report {
         suspect: false,
         retry_after: None,
         certificate_expiry: None,
+        lesson: Lesson::default(),
     }
 }
