@@ -60,6 +60,12 @@ impl Source {
         fitted(&self.workload, &lock(&self.ruler), seed)
     }
 
+    /// Another prompt of the same lengths, in place of one that was refused.
+    pub fn instead(&mut self) -> Prompt {
+        self.step = self.step.wrapping_sub(1);
+        self.next_prompt()
+    }
+
     pub fn learner(&self) -> Learner {
         Learner::new(&self.workload, &self.ruler)
     }

@@ -1,5 +1,6 @@
 //! `sloprobe once`: each workload once per target, all at the same time.
 
+mod lengths;
 mod show;
 
 use std::process::ExitCode;
@@ -15,10 +16,11 @@ use super::endpoint::EndpointArgs;
 use super::{ConfigArgs, FAILED, MISUSED, output};
 use crate::config::Plan;
 use crate::daemon::{self, Memory};
-use crate::domain::{Identity, Report, Target, clock};
+use crate::domain::{Identity, Prompt, Report, Target, clock};
 use crate::probe::{self, Job, Transport, Trust};
 use crate::schedule::pulse::Pulse;
-use crate::workload::Posed;
+use crate::workload::{Posed, Source};
+use lengths::Tried;
 use show::{as_json, as_sentences, as_table, doubt, ending};
 
 /// Starts lie this far apart: a hundred probes that start in the same instant would measure each other's
@@ -63,8 +65,8 @@ pub(super) async fn run(args: OnceArgs) -> Result<ExitCode> {
         Ok(plan) => plan,
         Err(code) => return Ok(code),
     };
-    let jobs = prepare(&plan, &args)?;
-    if jobs.is_empty() {
+    let mut planned = prepare(&plan, &args)?;
+    if planned.is_empty() {
         let targets: Vec<_> = plan.targets.iter().map(|t| &*t.name).collect();
         let workloads: Vec<_> = plan.workloads.iter().map(|w| &*w.name).collect();
         eprintln!(
@@ -74,48 +76,61 @@ pub(super) async fn run(args: OnceArgs) -> Result<ExitCode> {
         );
         return Ok(ExitCode::from(MISUSED));
     }
-    let identities = identify_all(&jobs).await?;
+    let identities = identify_all(&planned).await?;
+    lengths::learn(planned.iter().map(|one| (Arc::clone(&one.transport), one.source.learner())).collect()).await;
+    planned.iter_mut().for_each(|one| one.job.prompt = one.source.next_prompt());
     let pulse = Arc::new(Pulse::new(Instant::now()));
-    let reports = probe_all(jobs, &pulse).await?;
+    let tried = probe_all(planned, &pulse).await?;
+    let failed = tried.iter().any(|one| !one.succeeded());
+    let remarks: Vec<_> = tried.iter().flat_map(Tried::remarks).collect();
+    let reports: Vec<_> = tried.into_iter().flat_map(|one| one.reports).collect();
     let lines = if args.json {
         reports.iter().map(as_json).collect()
     } else {
         let doubt = doubt(&reports, pulse.worst(Instant::now()));
         let ending = ending(&reports, clock::wall_now());
-        [as_table(&reports), ending, doubt, as_sentences(&identities)].concat()
+        [as_table(&reports), remarks, ending, doubt, as_sentences(&identities)].concat()
     };
     output::print(&(lines.join("\n") + "\n"));
-    let failed = reports.iter().any(|report| !report.succeeded());
     Ok(if failed { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
 }
 
+/// One probe, and what further prompts for it come from.
+#[derive(Debug)]
+struct Planned {
+    transport: Arc<Transport>,
+    source: Source,
+    job: Job,
+}
+
 /// Everything that takes time is done before the first probe starts.
-fn prepare(plan: &Plan, args: &OnceArgs) -> Result<Vec<(Arc<Transport>, Job)>> {
+fn prepare(plan: &Plan, args: &OnceArgs) -> Result<Vec<Planned>> {
     let wanted = |names: &[String], name: &str| names.is_empty() || names.iter().any(|n| n == name);
     let trust = Trust::default();
     let memory = Memory::load(plan.state.as_deref());
-    let mut jobs: Vec<(Arc<Transport>, Job)> = Vec::new();
+    let mut planned = Vec::new();
     for target in plan.targets.iter().filter(|t| wanted(&args.target, &t.name)) {
         let first = Transport::new(target, &trust)?;
-        for (share, mut source) in target.mix.iter().zip(daemon::sources(target, &memory)) {
+        for (share, source) in target.mix.iter().zip(daemon::sources(target, &memory)) {
             if wanted(&args.workload, &share.workload.name) {
                 let job = Job {
                     target: Arc::clone(target),
                     workload: Arc::clone(&share.workload),
-                    prompt: source.next_prompt(),
+                    // Written once it is known how long it may be.
+                    prompt: Prompt::of_user(String::new(), 1),
                     due: Instant::now(),
                 };
-                jobs.push((Arc::new(first.sibling()?), job));
+                planned.push(Planned { transport: Arc::new(first.sibling()?), source, job });
             }
         }
     }
-    Ok(jobs)
+    Ok(planned)
 }
 
 /// What each target runs, as far as it can be found out in a moment.
-async fn identify_all(jobs: &[(Arc<Transport>, Job)]) -> Result<Vec<(Arc<str>, Identity)>> {
+async fn identify_all(planned: &[Planned]) -> Result<Vec<(Arc<str>, Identity)>> {
     let mut asked = Vec::new();
-    for (transport, job) in jobs {
+    for Planned { transport, job, .. } in planned {
         let is_new = asked.last().is_none_or(|(target, _): &(Arc<Target>, _)| target.name != job.target.name);
         if is_new {
             let transport = Arc::clone(transport);
@@ -134,7 +149,7 @@ async fn identify_all(jobs: &[(Arc<Transport>, Job)]) -> Result<Vec<(Arc<str>, I
     Ok(identities)
 }
 
-async fn probe_all(jobs: Vec<(Arc<Transport>, Job)>, pulse: &Arc<Pulse>) -> Result<Vec<Report>> {
+async fn probe_all(planned: Vec<Planned>, pulse: &Arc<Pulse>) -> Result<Vec<Tried>> {
     let mut watch = JoinSet::new();
     watch.spawn({
         let pulse = Arc::clone(pulse);
@@ -142,25 +157,43 @@ async fn probe_all(jobs: Vec<(Arc<Transport>, Job)>, pulse: &Arc<Pulse>) -> Resu
     });
     let mut due = Instant::now();
     let mut running = Vec::new();
-    for (transport, mut job) in jobs {
-        job.due = due;
+    for mut one in planned {
+        one.job.due = due;
         due += SPREAD;
-        let pulse = Arc::clone(pulse);
-        running.push(tokio::spawn(async move {
-            sleep_until(job.due).await;
-            let posed = Posed::of(&job.workload, &job.prompt);
-            let mut report = probe::run(&transport, job).await;
-            report.suspect = pulse.was_late_since(report.timeline.started, Instant::now());
-            let forced = transport.knowledge().forces(&report.workload);
-            posed.judge(&mut report, forced).await;
-            report
-        }));
+        running.push(tokio::spawn(try_one(one, Arc::clone(pulse))));
     }
-    let mut reports = Vec::new();
+    let mut tried = Vec::new();
     for probe in running {
-        reports.push(probe.await?);
+        tried.push(probe.await?);
     }
-    Ok(reports)
+    Ok(tried)
+}
+
+/// Sends a probe; once more, with a shorter prompt, as long as it is refused for its length.
+async fn try_one(one: Planned, pulse: Arc<Pulse>) -> Tried {
+    let Planned { transport, mut source, mut job } = one;
+    let learner = source.learner();
+    let mut reports = Vec::new();
+    loop {
+        sleep_until(job.due).await;
+        let (target, workload) = (Arc::clone(&job.target), Arc::clone(&job.workload));
+        let report = trip(&transport, job, &pulse).await;
+        learner.hear(&report);
+        reports.push(report);
+        if !Tried::is_unsettled(&reports) {
+            return Tried { reports, room: transport.knowledge().room() };
+        }
+        job = Job { target, workload, prompt: source.instead(), due: Instant::now() };
+    }
+}
+
+async fn trip(transport: &Transport, job: Job, pulse: &Pulse) -> Report {
+    let posed = Posed::of(&job.workload, &job.prompt);
+    let mut report = probe::run(transport, job).await;
+    report.suspect = pulse.was_late_since(report.timeline.started, Instant::now());
+    let forced = transport.knowledge().forces(&report.workload);
+    posed.judge(&mut report, forced).await;
+    report
 }
 
 #[cfg(test)]
@@ -170,8 +203,9 @@ mod tests {
     use tokio::net::TcpListener;
 
     use super::*;
-    use crate::domain::{Prompt, fixture};
+    use crate::domain::fixture;
     use crate::simulate::{self, Profile, Settings};
+    use crate::workload::Ruler;
 
     #[tokio::test]
     async fn a_probe_beside_a_loop_that_stood_still_is_suspect() {
@@ -185,6 +219,7 @@ mod tests {
         let transport = Arc::new(Transport::new(&target, &Trust::default()).unwrap());
         let workload = Arc::clone(&target.mix[0].workload);
         let prompt = Prompt::of_user("hello", 200);
+        let source = Source::new(&workload, 1, Ruler::default());
         let job = Job { target, workload, prompt, due: Instant::now() };
         let pulse = Arc::new(Pulse::new(Instant::now()));
         let standstill = Duration::from_millis(60);
@@ -196,7 +231,8 @@ mod tests {
                 std::hint::spin_loop();
             }
         });
-        let reports = probe_all(vec![(transport, job)], &pulse).await.unwrap();
+        let tried = probe_all(vec![Planned { transport, source, job }], &pulse).await.unwrap();
+        let reports = &tried[0].reports;
         assert_eq!(reports[0].fault, None);
         assert!(reports[0].suspect, "{reports:?}");
         let json: serde_json::Value = serde_json::from_str(&as_json(&reports[0])).unwrap();
