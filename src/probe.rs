@@ -87,7 +87,11 @@ pub async fn run(transport: &Transport, mut job: Job) -> Report {
         if raised && raises < MOST_RAISES {
             raises += 1;
             let (target, output_tokens) = (&*job.target.name, attempt.lesson.least_output);
-            tracing::info!(target, output_tokens, "the target demands a higher limit of the answer; it is met");
+            tracing::info!(
+                target,
+                output_tokens,
+                "the target demands a higher limit of the answer; it is met"
+            );
         } else if attempt.refused.is_empty() {
             return report(transport, job, attempt);
         }

@@ -16,8 +16,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::domain::{Cache, Depth, Expect, Kind, Language, Prompt, Role, Seed, Turn, Workload};
 use draw::{Draw, hash, scramble};
-use length::Form;
 pub use learner::Learner;
+use length::Form;
 pub use length::Ruler;
 pub use posed::Posed;
 use weigh::weigh;

@@ -381,7 +381,11 @@ async fn check_warns_of_a_prompt_that_does_not_fit_the_context_and_sends_no_prob
     let checked = run(sloprobe(&["check"]).current_dir(&folder)).await;
     assert_eq!(checked.code, Some(0), "{checked:?}");
     let told = "Warning: target t, workload long: 4000 tokens of prompt and 200 of answer do not fit into the context of 4096: prompts of at most ";
-    assert!(checked.stdout.contains(told) && !checked.stdout.contains("workload fits:"), "{}", checked.stdout);
+    assert!(
+        checked.stdout.contains(told) && !checked.stdout.contains("workload fits:"),
+        "{}",
+        checked.stdout
+    );
     assert!(server.requests().iter().all(|request| is_get(request)));
 
     let asked = server.requests().len();

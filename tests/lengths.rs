@@ -67,7 +67,9 @@ fn reply(style: Style, request: &str) -> Vec<Step> {
             "This model's maximum context length is {CONTEXT} tokens. However, you requested {total} tokens ({prompt} in the messages, {output} in the completion)."
         ),
         Style::LlamaCpp => {
-            format!("request ({prompt} tokens) exceeds the available context size ({CONTEXT} tokens), try increasing it")
+            format!(
+                "request ({prompt} tokens) exceeds the available context size ({CONTEXT} tokens), try increasing it"
+            )
         }
         Style::Vllm => format!(
             "This model's maximum context length is {CONTEXT} tokens. However, your prompt contains at least {} input tokens, which exceeds this limit.",
@@ -87,7 +89,9 @@ async fn engine(style: Style) -> Server {
 }
 
 fn rag(server: &Server, input_tokens: u32, rate: &str) -> Plan {
-    let rag = format!("[[workloads]]\nname = 'rag'\nkind = 'rag'\ninput_tokens = {input_tokens}\noutput_tokens = 256\n");
+    let rag = format!(
+        "[[workloads]]\nname = 'rag'\nkind = 'rag'\ninput_tokens = {input_tokens}\noutput_tokens = 256\n"
+    );
     let more = format!("rate = '{rate}'\nmix = {{ rag = 1 }}");
     plan(&format!("http://{}", server.address), &more, &format!("{PATIENT}\n{rag}"))
 }
@@ -105,7 +109,8 @@ async fn probe(plan: &Plan, probes: usize) -> Vec<Report> {
     let mut reports = Vec::new();
     for _ in 0..probes {
         let workload = Arc::clone(&target.mix[0].workload);
-        let job = Job { target: Arc::clone(target), workload, prompt: source.next_prompt(), due: Instant::now() };
+        let job =
+            Job { target: Arc::clone(target), workload, prompt: source.next_prompt(), due: Instant::now() };
         let posed = Posed::of(&job.workload, &job.prompt);
         let mut report = probe::run(&transport, job).await;
         posed.judge(&mut report, false).await;
@@ -166,7 +171,8 @@ async fn once_tries_again_with_a_shorter_prompt_and_shows_each_try() {
         ));
         let ended = run(sloprobe(&["once", "--json"]).current_dir(&folder)).await;
         assert_eq!(ended.code, Some(0), "{ended:?}");
-        let lines: Vec<Value> = ended.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+        let lines: Vec<Value> =
+            ended.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         assert!((2..=3).contains(&lines.len()), "{lines:?}");
         let (last, refused) = lines.split_last().unwrap();
         assert_eq!((&last["outcome"], fits(prompts(&server)[lines.len() - 1])), (&Value::from("ok"), true));
@@ -256,7 +262,8 @@ async fn extra_fields_are_sent_and_a_refused_wish_to_reason_less_is_dropped() {
         answer("400 Bad Request", "", &format!(r#"{{"error":{{"message":"{says}"}}}}"#))
     })
     .await;
-    let more = "reasoning = 'off'\nextra = { temperature = 0.5, provider = { order = ['a', 'b'] }, user = 'x' }";
+    let more =
+        "reasoning = 'off'\nextra = { temperature = 0.5, provider = { order = ['a', 'b'] }, user = 'x' }";
     let prober = Prober::new(plan(&format!("http://{}", server.address), more, PATIENT));
     for _ in 0..2 {
         assert_eq!(prober.probe().await.fault, None);
@@ -266,7 +273,10 @@ async fn extra_fields_are_sent_and_a_refused_wish_to_reason_less_is_dropped() {
     assert_eq!(sent[0]["reasoning_effort"], "none");
     assert!(sent[1..].iter().all(|body| body["reasoning_effort"].is_null()));
     for body in &sent {
-        assert_eq!((&body["temperature"], &body["provider"]["order"][1]), (&Value::from(0.5), &Value::from("b")));
+        assert_eq!(
+            (&body["temperature"], &body["provider"]["order"][1]),
+            (&Value::from(0.5), &Value::from("b"))
+        );
         assert_eq!((&body["stream"], &body["max_tokens"]), (&Value::from(true), &Value::from(20)));
     }
 }

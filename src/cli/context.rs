@@ -48,7 +48,9 @@ pub(super) fn misfits(identities: &[(Arc<Target>, Identity)]) -> Vec<String> {
                 continue;
             }
             let instead = match workload.kind {
-                Kind::File => "questions of a file are not shortened: the server will refuse the longest".to_owned(),
+                Kind::File => {
+                    "questions of a file are not shortened: the server will refuse the longest".to_owned()
+                }
                 _ if least < output => format!("at most {fits} and {least} will be asked for"),
                 _ => format!("prompts of at most {fits} will be sent"),
             };

@@ -77,7 +77,8 @@ pub(super) async fn run(args: OnceArgs) -> Result<ExitCode> {
         return Ok(ExitCode::from(MISUSED));
     }
     let identities = identify_all(&planned).await?;
-    lengths::learn(planned.iter().map(|one| (Arc::clone(&one.transport), one.source.learner())).collect()).await;
+    lengths::learn(planned.iter().map(|one| (Arc::clone(&one.transport), one.source.learner())).collect())
+        .await;
     planned.iter_mut().for_each(|one| one.job.prompt = one.source.next_prompt());
     let pulse = Arc::new(Pulse::new(Instant::now()));
     let tried = probe_all(planned, &pulse).await?;

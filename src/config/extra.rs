@@ -176,7 +176,9 @@ fn value(node: &Node<'_>, within: &str) -> Option<Value> {
             Some(number) => Some(Value::Number(number)),
             None => node.refuse("JSON has no such number", "write a finite number"),
         },
-        None => node.wrong_type("a value that JSON has", "write text, a number, true, false, a list or a table"),
+        None => {
+            node.wrong_type("a value that JSON has", "write text, a number, true, false, a list or a table")
+        }
     }
 }
 

@@ -74,8 +74,10 @@ mod tests {
 
     #[test]
     fn tables_are_merged_and_the_workload_wins() {
-        let target =
-            extra(&json!({ "temperature": 1, "provider": { "only": ["a"], "sort": "price" } }), Some(Reasoning::Low));
+        let target = extra(
+            &json!({ "temperature": 1, "provider": { "only": ["a"], "sort": "price" } }),
+            Some(Reasoning::Low),
+        );
         let workload = extra(&json!({ "temperature": 0, "provider": { "only": ["b"] } }), None);
         let both = target.under(&workload);
         let expected = json!({ "temperature": 0, "provider": { "only": ["b"], "sort": "price" } });

@@ -86,11 +86,7 @@ impl Fields {
             Engine::Xinference | Engine::Mindie => &[TemplateSwitch],
             // The first two hand fields on to whatever runs behind them, which is not known here. The rest
             // have no such fields in their OpenAI-like API, or it is not known that they do.
-            Engine::Litellm
-            | Engine::Tgi
-            | Engine::Ollama
-            | Engine::Auto
-            | Engine::Other => &[],
+            Engine::Litellm | Engine::Tgi | Engine::Ollama | Engine::Auto | Engine::Other => &[],
         };
         more.iter().copied().fold(Self::COMMON, Self::with)
     }

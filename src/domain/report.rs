@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use super::{Answer, Cache, Depth, Fault, Lesson, Sample, Seed, ServerTimes, Target, Timeline, Tokens, Workload};
+use super::{
+    Answer, Cache, Depth, Fault, Lesson, Sample, Seed, ServerTimes, Target, Timeline, Tokens, Workload,
+};
 
 /// No chat template has more before the user's words, as far as is known.
 const TEMPLATE_TOKENS: u64 = 128;

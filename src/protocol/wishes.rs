@@ -120,7 +120,14 @@ mod tests {
             (Api::OpenAiChat, Engine::Auto, "m", Low, "/reasoning_effort", json!("low")),
             (Api::OpenAiChat, Engine::Vllm, "m", Off, "/chat_template_kwargs/enable_thinking", json!(false)),
             (Api::OpenAiChat, Engine::Vllm, "m", Low, "/reasoning_effort", json!("low")),
-            (Api::OpenAiChat, Engine::LlamaCpp, "m", Low, "/chat_template_kwargs/reasoning_effort", json!("low")),
+            (
+                Api::OpenAiChat,
+                Engine::LlamaCpp,
+                "m",
+                Low,
+                "/chat_template_kwargs/reasoning_effort",
+                json!("low"),
+            ),
             (Api::OpenAiResponses, Engine::Auto, "m", Off, "/reasoning/effort", json!("none")),
             (Api::Anthropic, Engine::Auto, "m", Off, "/thinking/type", json!("disabled")),
             (Api::Anthropic, Engine::Auto, "m", Low, "/output_config/effort", json!("low")),
@@ -147,7 +154,8 @@ mod tests {
             let body = sent(&target(api, model, extra), &Prompt::of_user("hi", 7), engine);
             assert_eq!(body.pointer(place), Some(&expected), "{body}");
         }
-        let body = sent(&target(Api::Gemini, "gemini-3", Extra::default()), &Prompt::of_user("hi", 7), Engine::Auto);
+        let body =
+            sent(&target(Api::Gemini, "gemini-3", Extra::default()), &Prompt::of_user("hi", 7), Engine::Auto);
         assert_eq!(body["generationConfig"], json!({ "maxOutputTokens": 7 }));
     }
 
@@ -168,7 +176,9 @@ mod tests {
     #[test]
     fn fields_of_the_user_stand_beside_ours_in_every_api() {
         for (_, api) in Api::NAMES {
-            let extra = fields(&json!({ "top_k": 5, "options": { "num_ctx": 9 }, "generationConfig": { "topK": 3 } }));
+            let extra = fields(
+                &json!({ "top_k": 5, "options": { "num_ctx": 9 }, "generationConfig": { "topK": 3 } }),
+            );
             let prompt = Prompt { extra: fields(&json!({ "top_k": 6 })), ..Prompt::of_user("hi", 7) };
             let body = sent(&target(api, "m", extra), &prompt, Engine::Auto);
             assert_eq!((&body["top_k"], &body["options"]["num_ctx"]), (&json!(6), &json!(9)), "{body}");
@@ -185,7 +195,8 @@ mod tests {
 
     #[test]
     fn what_the_user_writes_wins_over_reasoning() {
-        let extra = Extra { reasoning: Some(Reasoning::Off), ..fields(&json!({ "reasoning_effort": "high" })) };
+        let extra =
+            Extra { reasoning: Some(Reasoning::Off), ..fields(&json!({ "reasoning_effort": "high" })) };
         let body = sent(&target(Api::OpenAiChat, "m", extra), &Prompt::of_user("hi", 7), Engine::Auto);
         assert_eq!(body["reasoning_effort"], "high");
     }

@@ -6,8 +6,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use oorandom::Rand64;
 use sloprobe::domain::sample::Itl;
 use sloprobe::domain::{
-    Answer, Api, Connection, Engine, Extra, Failure, Kind, Lesson, Rate, Report, Sample, Seed, ServerTimes, Share, Target,
-    Timeline, TokenSource, Tokens, Verdict, Workload,
+    Answer, Api, Connection, Engine, Extra, Failure, Kind, Lesson, Rate, Report, Sample, Seed, ServerTimes,
+    Share, Target, Timeline, TokenSource, Tokens, Verdict, Workload,
 };
 use tokio::time::Instant;
 use url::Url;

@@ -8,8 +8,20 @@ const ENOUGH: u32 = 1024;
 
 /// Beginnings of names, or of parts of names, of models that reason unless they are told not to.
 const REASONERS: [&str; 14] = [
-    "deepseek-r", "gpt-5", "gpt-oss", "o1", "o3", "o4", "qwq", "qwen3", "magistral", "gemini-2.5", "gemini-3",
-    "glm-4.5", "kimi-k2-thinking", "minimax-m",
+    "deepseek-r",
+    "gpt-5",
+    "gpt-oss",
+    "o1",
+    "o3",
+    "o4",
+    "qwq",
+    "qwen3",
+    "magistral",
+    "gemini-2.5",
+    "gemini-3",
+    "glm-4.5",
+    "kimi-k2-thinking",
+    "minimax-m",
 ];
 
 /// Words anywhere in a name that say the same.
@@ -21,8 +33,12 @@ pub(super) fn warnings(plan: &Plan) -> Vec<String> {
 }
 
 fn warning(target: &Target) -> Option<String> {
-    let short: Vec<_> =
-        target.mix.iter().filter(|share| is_short(target, share)).map(|share| &*share.workload.name).collect();
+    let short: Vec<_> = target
+        .mix
+        .iter()
+        .filter(|share| is_short(target, share))
+        .map(|share| &*share.workload.name)
+        .collect();
     (!short.is_empty()).then(|| {
         format!(
             "the model {} of target {} reasons before it answers, which may take all output_tokens of {}: such an answer is counted as unchecked. Raise output_tokens to {ENOUGH} or more, or write reasoning = \"off\" or \"low\".",
@@ -56,10 +72,14 @@ mod tests {
 
     #[test]
     fn models_that_reason_are_known_by_name() {
-        for name in ["o3-mini", "Qwen/Qwen3-8B", "openai/gpt-oss-120b", "deepseek-reasoner", "gemini-2.5-flash"] {
+        for name in
+            ["o3-mini", "Qwen/Qwen3-8B", "openai/gpt-oss-120b", "deepseek-reasoner", "gemini-2.5-flash"]
+        {
             assert!(reasons(name), "{name}");
         }
-        for name in ["qwen2.5-72b-instruct", "Qwen3-30B-A3B-Instruct", "gpt-4o", "llama-3.3-70b", "olmo-2", "tiny"] {
+        for name in
+            ["qwen2.5-72b-instruct", "Qwen3-30B-A3B-Instruct", "gpt-4o", "llama-3.3-70b", "olmo-2", "tiny"]
+        {
             assert!(!reasons(name), "{name}");
         }
     }

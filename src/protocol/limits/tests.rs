@@ -43,7 +43,10 @@ fn every_engine_says_it_in_its_own_words() {
             "'max_tokens' or 'max_completion_tokens' is too large: 5000. This model's maximum context length is 8192 tokens and your request has 9800 input tokens (5000 > 8192 - 9800).",
             both(9800, 8192),
         ),
-        ("The decoder prompt (length 9800) is longer than the maximum model length of 8192.", both(9800, 8192)),
+        (
+            "The decoder prompt (length 9800) is longer than the maximum model length of 8192.",
+            both(9800, 8192),
+        ),
         (
             "The prompt (total length 25938) is too long to fit into the model (context length 4096). Make sure that `max_model_len` is no smaller",
             both(25938, 4096),
