@@ -76,7 +76,7 @@ pub async fn run(transport: &Transport, mut job: Job) -> Report {
     let mut allowed = transport.knowledge().fields();
     let first = Instant::now();
     let mut again = first;
-    let mut raises = 0;
+    let mut tries = 0;
     loop {
         job.prompt.max_tokens = transport.knowledge().output_limit(job.prompt.max_tokens);
         let request = dialect.request(&job.target, &job.prompt, allowed);
@@ -84,8 +84,8 @@ pub async fn run(transport: &Transport, mut job: Job) -> Report {
         let due = job.due + (again - first);
         let attempt = attempt(transport, &job, request, due).await;
         let raised = transport.knowledge().heed(attempt.lesson, job.prompt.max_tokens);
-        if raised && raises < MOST_RAISES {
-            raises += 1;
+        if raised && tries < MOST_RAISES {
+            tries += 1;
             let (target, output_tokens) = (&*job.target.name, attempt.lesson.least_output);
             tracing::info!(
                 target,

@@ -41,8 +41,8 @@ pub(super) async fn run(args: &CheckArgs) -> ExitCode {
     };
     let identities = if args.offline { Vec::new() } else { context::ask(&plan.targets).await };
     let misfits = context::misfits(&identities);
-    let misfits: String = misfits.iter().map(|misfit| format!("\nWarning: {misfit}\n")).collect();
-    output::print(&(describe(&plan) + &misfits + &context::remarks(&identities)));
+    let misfits: Vec<_> = misfits.iter().map(|misfit| format!("\nWarning: {misfit}\n")).collect();
+    output::print(&(describe(&plan) + &misfits.concat() + &context::remarks(&identities)));
     ExitCode::SUCCESS
 }
 

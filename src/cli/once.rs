@@ -79,7 +79,9 @@ pub(super) async fn run(args: OnceArgs) -> Result<ExitCode> {
     let identities = identify_all(&planned).await?;
     lengths::learn(planned.iter().map(|one| (Arc::clone(&one.transport), one.source.learner())).collect())
         .await;
-    planned.iter_mut().for_each(|one| one.job.prompt = one.source.next_prompt());
+    for one in &mut planned {
+        one.job.prompt = one.source.next_prompt();
+    }
     let pulse = Arc::new(Pulse::new(Instant::now()));
     let tried = probe_all(planned, &pulse).await?;
     let failed = tried.iter().any(|one| !one.succeeded());

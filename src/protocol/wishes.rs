@@ -33,6 +33,14 @@ pub(super) fn add(body: String, target: &Target, prompt: &Prompt, fields: Fields
     Value::Object(whole).to_string()
 }
 
+/// What a request of this prompt tells the chat template, where the engine lets it.
+pub(super) fn switches(target: &Target, prompt: &Prompt) -> Option<Value> {
+    let extra = target.extra.under(&prompt.extra);
+    let mut wishes = wishes(target, &extra, Fields::of(&[Field::TemplateSwitch]));
+    merge(&mut wishes, &extra.fields);
+    wishes.remove("chat_template_kwargs")
+}
+
 fn wishes(target: &Target, extra: &Extra, fields: Fields) -> Map<String, Value> {
     let Some(reasoning) = extra.asks() else { return Map::new() };
     let off = reasoning == Reasoning::Off;

@@ -11,7 +11,9 @@ const MOST_TOKENS: u64 = 400_000;
 /// Asks about prompts such as will be sent. A target that does not answer is left alone.
 pub async fn calibrate(transport: &Transport, learners: &[Learner]) {
     let target = &*transport.target().name;
-    learners.iter().for_each(|learner| learner.fit(target, transport.knowledge().room()));
+    for learner in learners {
+        learner.fit(target, transport.knowledge().room());
+    }
     for learner in learners.iter().filter(|learner| learner.is_new()) {
         let mut tokens = 0;
         for nth in 0..learner.trials().min(MOST_QUESTIONS) {
