@@ -6,6 +6,7 @@
 mod certificates;
 mod context;
 mod endpoint;
+mod extra;
 mod keys;
 mod lengths;
 pub mod plan;

@@ -18,7 +18,7 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::domain::{
-    Failure, Fault, Fields, Prompt, Report, Sample, Target, Timeline, Verdict, Workload, clock,
+    Failure, Fault, Fields, Lesson, Prompt, Report, Sample, Target, Timeline, Verdict, Workload, clock,
 };
 use crate::protocol::{Dialect, Request};
 pub use count::{Counted, count_tokens};
@@ -65,19 +65,34 @@ enum End {
     Held,
 }
 
-/// Sends a prompt; once more, without them, if the target refuses optional fields of the request. Each time
-/// there are fewer of them, so it ends.
-pub async fn run(transport: &Transport, job: Job) -> Report {
+/// So often a limit of the answer is raised because the target demands it.
+const MOST_RAISES: u32 = 2;
+
+/// Sends a prompt; once more, without them, if the target refuses optional fields of the request, or with a higher
+/// limit of the answer if it demands one. Each time there are fewer of them, and limits are raised twice at most, so it
+/// ends.
+pub async fn run(transport: &Transport, mut job: Job) -> Report {
     let dialect = Dialect::of(job.target.api);
     let mut allowed = transport.knowledge().fields();
     let first = Instant::now();
     let mut again = first;
+    let mut tries = 0;
     loop {
+        job.prompt.max_tokens = transport.knowledge().output_limit(job.prompt.max_tokens);
         let request = dialect.request(&job.target, &job.prompt, allowed);
         // The time that a refusal took is not the daemon's lateness.
         let due = job.due + (again - first);
         let attempt = attempt(transport, &job, request, due).await;
-        if attempt.refused.is_empty() {
+        let raised = transport.knowledge().heed(attempt.lesson, job.prompt.max_tokens);
+        if raised && tries < MOST_RAISES {
+            tries += 1;
+            let (target, output_tokens) = (&*job.target.name, attempt.lesson.least_output);
+            tracing::info!(
+                target,
+                output_tokens,
+                "the target demands a higher limit of the answer; it is met"
+            );
+        } else if attempt.refused.is_empty() {
             return report(transport, job, attempt);
         }
         allowed = allowed.without(attempt.refused);
@@ -99,6 +114,8 @@ struct Attempt {
     retry_after: Option<Duration>,
     /// Optional fields because of which it was refused.
     refused: Fields,
+    /// What a refusal said about lengths.
+    lesson: Lesson,
 }
 
 async fn attempt(transport: &Transport, job: &Job, request: Request, due: Instant) -> Attempt {
@@ -111,7 +128,8 @@ async fn attempt(transport: &Transport, job: &Job, request: Request, due: Instan
         Ok(lane) => lane,
         Err(broken) => {
             let fault = Some(Failure::Connect.because(broken.detail));
-            return Attempt { wall, reading, fault, retry_after: None, refused: Fields::NONE };
+            let (refused, lesson) = (Fields::NONE, Lesson::default());
+            return Attempt { wall, reading, fault, retry_after: None, refused, lesson };
         }
     };
     lane.phases.reset();
@@ -135,11 +153,21 @@ async fn attempt(transport: &Transport, job: &Job, request: Request, due: Instan
     if outcome == Ok(End::Closed) {
         transport.return_lane(lane);
     }
-    Attempt { wall, reading, fault: outcome.err(), retry_after, refused }
+    let fault = outcome.err();
+    let lesson = fault.as_ref().map(lesson).unwrap_or_default();
+    Attempt { wall, reading, fault, retry_after, refused, lesson }
+}
+
+/// What a refusal says about lengths, with a status or inside a stream.
+fn lesson(fault: &Fault) -> Lesson {
+    match fault.failure {
+        Failure::Rejected | Failure::InBand | Failure::ServerError => Dialect::lesson(&fault.detail),
+        _ => Lesson::default(),
+    }
 }
 
 fn report(transport: &Transport, job: Job, attempt: Attempt) -> Report {
-    let Attempt { wall, reading, fault, retry_after, .. } = attempt;
+    let Attempt { wall, reading, fault, retry_after, lesson, .. } = attempt;
     let Read { timeline, tokens, times, fingerprint, answer } = reading.finish();
     let sample = Sample::derive(&timeline, &tokens);
     let fault = fault.map(|fault| fault.made_quotable(|detail| job.target.redact(detail)));
@@ -161,6 +189,7 @@ fn report(transport: &Transport, job: Job, attempt: Attempt) -> Report {
         suspect: false,
         retry_after,
         certificate_expiry: transport.knowledge().certificate_expiry(),
+        lesson,
     }
 }
 

@@ -6,6 +6,7 @@ mod drafts;
 mod envelope;
 mod gather;
 mod gemini;
+mod limits;
 mod look;
 mod message;
 pub mod ndjson;
@@ -22,6 +23,7 @@ mod tgi;
 mod timings;
 pub mod tokenize;
 mod triton;
+mod wishes;
 mod words;
 
 use std::borrow::Cow;
@@ -29,7 +31,7 @@ use std::borrow::Cow;
 use bytes::Bytes;
 use url::Url;
 
-use crate::domain::{Api, Channels, Field, Fields, Prompt, ServerTimes, Target, Tokens};
+use crate::domain::{Api, Channels, Field, Fields, Lesson, Prompt, ServerTimes, Target, Tokens};
 
 /// The wire format that a target speaks; a closed set, one file each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -159,7 +161,9 @@ impl Dialect {
             Self::Triton => triton::body(target, prompt),
             Self::Ollama => ollama::body(target, prompt),
         };
-        Request { url: self.url(target), body: Bytes::from(body), fields }
+        let wishes = wishes::useful(target, prompt, allowed);
+        let body = wishes::add(body, target, prompt, wishes);
+        Request { url: self.url(target), body: Bytes::from(body), fields: fields.and(wishes) }
     }
 
     /// Whether an answer of exactly the length asked for can be had with the allowed fields.
@@ -198,6 +202,11 @@ impl Dialect {
     /// Those of the fields sent that the body of a refusal objects to.
     pub fn objections(body: &[u8], sent: Fields) -> Fields {
         objection::objections(body, sent)
+    }
+
+    /// What the text of a refusal says about lengths.
+    pub fn lesson(text: &str) -> Lesson {
+        limits::lesson(text)
     }
 
     /// Where the key goes.

@@ -6,7 +6,7 @@
 
 mod back_off;
 pub mod cadence;
-mod calibrate;
+pub mod calibrate;
 pub mod desk;
 pub mod guard;
 pub mod identify;
@@ -84,7 +84,7 @@ impl Schedule {
         let source = &mut self.sources[turn];
         let errand = Errand {
             workload: Arc::clone(workload),
-            seed: source.next_seed(),
+            draft: source.next_draft(),
             learner: source.learner(),
             due,
         };

@@ -3,8 +3,10 @@
 mod answer;
 mod chat;
 mod continuation;
+mod draft;
 mod draw;
 mod file;
+mod learner;
 mod length;
 mod posed;
 mod prose;
@@ -14,7 +16,9 @@ mod weigh;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::domain::{Cache, Depth, Expect, Kind, Language, Prompt, Role, Seed, Turn, Workload};
+pub use draft::Draft;
 use draw::{Draw, hash, scramble};
+pub use learner::Learner;
 use length::Form;
 pub use length::Ruler;
 pub use posed::Posed;
@@ -22,12 +26,6 @@ use weigh::weigh;
 
 /// Where facts are planted if the configuration does not say: from the start to the end, and again.
 const DEPTHS: u32 = 11;
-
-/// No kind has more questions.
-const FORMS: u32 = 9;
-
-/// So often a seed is drawn for a form: where the form follows from the step, in vain.
-const TRIES: u32 = 64;
 
 /// A prompt of less weight is written in few words. What is asked for with 100 tokens is below, whatever the
 /// tokenizer, and what is asked for with 150 is above with those that know the language.
@@ -46,13 +44,6 @@ pub struct Source {
     step: u32,
 }
 
-/// Takes what a server reports of the prompts of one source.
-#[derive(Debug, Clone)]
-pub struct Learner {
-    workload: Arc<Workload>,
-    ruler: Arc<Mutex<Ruler>>,
-}
-
 impl Source {
     /// `origin` must differ between two runs, or the second would find the prompts of the first in a cache.
     pub fn new(workload: &Arc<Workload>, origin: u64, ruler: Ruler) -> Self {
@@ -64,19 +55,23 @@ impl Source {
         }
     }
 
-    /// The seed of the next prompt, of the length that has been learned: [`prompt`] makes the prompt of it.
-    pub fn next_seed(&mut self) -> Seed {
-        let (input_tokens, _) = self.workload.lengths_at(self.step);
-        let mut seed = Seed { random: self.random, step: self.step, size: 0 };
-        seed.size = lock(&self.ruler).size_for(input_tokens, form(&self.workload, seed));
+    /// The next prompt as it will be written: of the length that has been learned, and so that it fits.
+    pub fn next_draft(&mut self) -> Draft {
+        let seed = Seed { random: self.random, step: self.step, size: 0 };
         self.random = scramble(self.random);
         self.step = self.step.wrapping_add(1);
-        seed
+        Draft::new(&self.workload, &lock(&self.ruler), seed)
+    }
+
+    /// Another prompt of the same lengths, in place of one that was refused.
+    pub fn draft_instead(&mut self) -> Draft {
+        self.step = self.step.wrapping_sub(1);
+        self.next_draft()
     }
 
     pub fn next_prompt(&mut self) -> Prompt {
-        let seed = self.next_seed();
-        prompt(&self.workload, seed)
+        let draft = self.next_draft();
+        draft.write(&self.workload)
     }
 
     pub fn workload(&self) -> &Arc<Workload> {
@@ -84,54 +79,7 @@ impl Source {
     }
 
     pub fn learner(&self) -> Learner {
-        Learner { workload: Arc::clone(&self.workload), ruler: Arc::clone(&self.ruler) }
-    }
-}
-
-impl Learner {
-    /// The prompt of this seed had so many tokens.
-    pub fn learn(&self, seed: Seed, reported: u64) {
-        if self.workload.kind != Kind::File {
-            let (input_tokens, _) = self.workload.lengths_at(seed.step);
-            lock(&self.ruler).learn(input_tokens, form(&self.workload, seed), seed.size, reported);
-        }
-    }
-
-    /// Nothing is known yet.
-    pub fn is_new(&self) -> bool {
-        self.workload.kind != Kind::File && lock(&self.ruler).is_new()
-    }
-
-    /// How many trials tell enough: some of each length, and of each form.
-    pub fn trials(&self) -> u32 {
-        3 * self.workload.input_tokens.count() as u32 + FORMS + 3
-    }
-
-    /// A prompt such as will be sent, to be counted only. The forms take turns, so that each is counted.
-    pub fn trial(&self, nth: u32) -> Prompt {
-        let (input_tokens, _) = self.workload.lengths_at(nth);
-        let mut seed = Seed { random: scramble(hash("trial") ^ u64::from(nth)), step: nth, size: 0 };
-        for _ in 0..TRIES {
-            if u32::from(form(&self.workload, seed).0) == nth % FORMS {
-                break;
-            }
-            seed.random = scramble(seed.random);
-        }
-        seed.size = lock(&self.ruler).size_for(input_tokens, form(&self.workload, seed));
-        prompt(&self.workload, seed)
-    }
-
-    /// What was learned is about right only: the next reports move it wholly.
-    pub fn doubt(&self) {
-        lock(&self.ruler).doubt();
-    }
-
-    pub fn ruler(&self) -> Ruler {
-        lock(&self.ruler).clone()
-    }
-
-    pub fn workload(&self) -> &Arc<Workload> {
-        &self.workload
+        Learner::new(&self.workload, &self.ruler)
     }
 }
 
@@ -193,7 +141,8 @@ pub fn prompt(workload: &Workload, seed: Seed) -> Prompt {
     let Written { mut turns, expect, depth } = write(workload, seed);
     dress(&mut turns, workload);
     mark(&mut turns, workload.cache, seed.random);
-    Prompt { turns, max_tokens, exact_output: workload.exact_output, seed, expect, depth }
+    let (exact_output, extra) = (workload.exact_output, workload.extra.clone());
+    Prompt { turns, max_tokens, exact_output, seed, expect, depth, extra }
 }
 
 /// Which of the questions of its kind the prompt of a seed asks, whatever its size.

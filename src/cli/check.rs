@@ -1,13 +1,14 @@
 //! `sloprobe check`: is the configuration sound, and what will it send?
 
 mod objectives;
+mod reasoning;
 
 use std::process::ExitCode;
 
 use clap::Args;
 
 use super::table::Table;
-use super::{ConfigArgs, MISUSED, context, output};
+use super::{ConfigArgs, context, output};
 use crate::catalogue;
 use crate::config::Plan;
 use crate::domain::{Share, Target};
@@ -22,8 +23,8 @@ Examples:
   sloprobe check --offline              without asking the targets anything
 
 Every problem of the file is reported at once, with its line and what to write instead; exit code 2. The targets are
-asked how long their context is (by GET requests that change nothing), and prompts that would not fit are a problem,
-too. No probe is sent. Objectives are judged by simulation: when alerts would come, and how many for nothing.")]
+asked how long their context is (by GET requests that change nothing), and prompts that do not fit and will be sent
+shorter are named. No probe is sent. Objectives are judged by simulation: when alerts would come, and how many for nothing.")]
 pub(super) struct CheckArgs {
     #[command(flatten)]
     config: ConfigArgs,
@@ -40,13 +41,8 @@ pub(super) async fn run(args: &CheckArgs) -> ExitCode {
     };
     let identities = if args.offline { Vec::new() } else { context::ask(&plan.targets).await };
     let misfits = context::misfits(&identities);
-    if !misfits.is_empty() {
-        for misfit in &misfits {
-            eprintln!("{misfit}");
-        }
-        return ExitCode::from(MISUSED);
-    }
-    output::print(&(describe(&plan) + &context::remarks(&identities)));
+    let misfits: Vec<_> = misfits.iter().map(|misfit| format!("\nWarning: {misfit}\n")).collect();
+    output::print(&(describe(&plan) + &misfits.concat() + &context::remarks(&identities)));
     ExitCode::SUCCESS
 }
 
@@ -165,5 +161,6 @@ fn warnings(plan: &Plan) -> Vec<String> {
             target.name
         ));
     }
+    warnings.extend(reasoning::warnings(plan));
     warnings
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use tokio::time::timeout;
 
-use crate::domain::{Identity, Target};
+use crate::domain::{Identity, Kind, Room, Target};
 use crate::probe::{self, Transport, Trust};
 
 /// So long at most the targets are waited for.
@@ -34,16 +34,28 @@ pub(super) async fn ask(targets: &[Arc<Target>]) -> Vec<(Arc<Target>, Identity)>
     identities
 }
 
-/// Every workload whose prompt and answer are longer than its target's context, with what to do.
+/// Every workload whose prompt and answer are longer than its target's context, with what will be sent instead.
 pub(super) fn misfits(identities: &[(Arc<Target>, Identity)]) -> Vec<String> {
     let mut misfits = Vec::new();
     for (target, identity) in identities {
-        let Some(context) = identity.context_tokens.map(u64::from) else { continue };
-        for share in target.mix.iter().filter(|share| share.workload.expected_tokens() > context) {
+        let Some(context) = identity.context_tokens else { continue };
+        let room = Room { context: Some(context), input: None };
+        for share in &target.mix {
             let workload = &share.workload;
             let (input, output) = (workload.input_tokens.longest(), workload.output_tokens.longest());
+            let (fits, least) = room.fit(input, output);
+            if (fits, least) == (input, output) {
+                continue;
+            }
+            let instead = match workload.kind {
+                Kind::File => {
+                    "questions of a file are not shortened: the server will refuse the longest".to_owned()
+                }
+                _ if least < output => format!("at most {fits} and {least} will be asked for"),
+                _ => format!("prompts of at most {fits} will be sent"),
+            };
             misfits.push(format!(
-                "target {}, workload {}: {input} tokens of prompt and {output} of answer are more than the {context} that the server takes\n    lower input_tokens or output_tokens, or leave the workload out of this target's mix",
+                "target {}, workload {}: {input} tokens of prompt and {output} of answer do not fit into the context of {context}: {instead}. Lower input_tokens or output_tokens, or leave the workload out of this target's mix.",
                 target.name, workload.name
             ));
         }
@@ -78,10 +90,10 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_is_named_and_what_is_not_known_is_no_problem() {
-        assert_eq!(misfits(&serving(Some(100))), Vec::<String>::new());
+        assert_eq!(misfits(&serving(Some(200))), Vec::<String>::new());
         let told = misfits(&serving(Some(99)));
         assert!(
-            told[0].starts_with("target t, workload w: 50 tokens of prompt and 50 of answer"),
+            told[0].starts_with("target t, workload w: 50 tokens of prompt and 50 of answer do not fit into"),
             "{told:?}"
         );
         assert_eq!(misfits(&serving(None)), Vec::<String>::new());

@@ -1,5 +1,6 @@
 //! `sloprobe once`: each workload once per target, all at the same time.
 
+mod lengths;
 mod show;
 
 use std::process::ExitCode;
@@ -15,12 +16,13 @@ use super::endpoint::EndpointArgs;
 use super::{ConfigArgs, FAILED, MISUSED, output};
 use crate::config::Plan;
 use crate::daemon::{self, Memory};
-use crate::domain::{Identity, Report, clock};
+use crate::domain::{Identity, clock};
 use crate::probe::{self, Transport, Trust};
 use crate::schedule::measuring::{MeasuringThread, threads_for};
 use crate::schedule::pulse::Pulse;
-use crate::schedule::trip::{Errand, Measured, Trip};
+use crate::schedule::trip::{Errand, Trip};
 use crate::workload::Source;
+use lengths::{Tried, Tries};
 use show::{as_json, as_sentences, as_table, doubt, ending};
 
 /// Starts lie this far apart: a hundred probes that start in the same instant would measure each other's
@@ -77,16 +79,20 @@ pub(super) async fn run(args: OnceArgs) -> Result<ExitCode> {
         return Ok(ExitCode::from(MISUSED));
     }
     let identities = identify_all(&planned).await?;
-    let (reports, lateness) = probe_all(planned).await?;
+    lengths::learn(planned.iter().map(|one| (Arc::clone(&one.transport), one.source.learner())).collect())
+        .await;
+    let (tried, lateness) = probe_all(planned).await?;
+    let failed = tried.iter().any(|one| !one.succeeded());
+    let remarks: Vec<_> = tried.iter().flat_map(Tried::remarks).collect();
+    let reports: Vec<_> = tried.into_iter().flat_map(|one| one.reports).collect();
     let lines = if args.json {
         reports.iter().map(as_json).collect()
     } else {
         let doubt = doubt(&reports, lateness);
         let ending = ending(&reports, clock::wall_now());
-        [as_table(&reports), ending, doubt, as_sentences(&identities)].concat()
+        [as_table(&reports), remarks, ending, doubt, as_sentences(&identities)].concat()
     };
     output::print(&(lines.join("\n") + "\n"));
-    let failed = reports.iter().any(|report| !report.succeeded());
     Ok(if failed { ExitCode::from(FAILED) } else { ExitCode::SUCCESS })
 }
 
@@ -136,9 +142,9 @@ async fn identify_all(planned: &[Planned]) -> Result<Vec<(Arc<str>, Identity)>> 
     Ok(identities)
 }
 
-/// Sends all probes from measuring threads, as the daemon does. Gives their reports in the order of `planned`, and how
-/// late the threads were at worst.
-async fn probe_all(planned: Vec<Planned>) -> Result<(Vec<Report>, Duration)> {
+/// Sends all probes from measuring threads, as the daemon does. Gives what came of them in the order of `planned`, and
+/// how late the threads were at worst.
+async fn probe_all(planned: Vec<Planned>) -> Result<(Vec<Tried>, Duration)> {
     let threads = threads_for(planned.len()).get();
     let mut shares: Vec<Vec<_>> = (0..threads).map(|_| Vec::new()).collect();
     let mut due = Instant::now();
@@ -148,33 +154,46 @@ async fn probe_all(planned: Vec<Planned>) -> Result<(Vec<Report>, Duration)> {
     }
     let spawn = |(number, share)| MeasuringThread::spawn(&format!("measure-{number}"), || measure(share));
     let running: Vec<_> = shares.into_iter().enumerate().map(spawn).collect::<std::io::Result<_>>()?;
-    let mut measured = Vec::new();
+    let mut tried = Vec::new();
     let mut worst = Duration::ZERO;
     for thread in running {
         let (own, late) = thread.ended().await?;
-        measured.extend(own);
+        tried.extend(own);
         worst = worst.max(late);
     }
-    measured.sort_by_key(|(place, _)| *place);
-    Ok((measured.into_iter().map(|(_, measured)| measured.finish()).collect(), worst))
+    tried.sort_by_key(|(place, _)| *place);
+    Ok((tried.into_iter().map(|(_, tries)| tries.finish()).collect(), worst))
 }
 
 /// Sends the probes of one thread at their due times.
-async fn measure(planned: Vec<(usize, Planned, Instant)>) -> (Vec<(usize, Measured)>, Duration) {
+async fn measure(planned: Vec<(usize, Planned, Instant)>) -> (Vec<(usize, Tries)>, Duration) {
     let pulse = Arc::new(Pulse::new(Instant::now()));
-    let probes = planned.into_iter().map(|(place, Planned { transport, mut source }, due)| {
+    let probes = planned.into_iter().map(|(place, Planned { transport, source }, due)| {
         let trip = Trip { transport, pulse: Arc::clone(&pulse) };
-        let (workload, learner) = (Arc::clone(source.workload()), source.learner());
-        let errand = Errand { workload, seed: source.next_seed(), learner, due };
-        async move {
-            sleep_until(due).await;
-            (place, trip.measure(errand).await)
-        }
+        async move { (place, try_one(&trip, source, due).await) }
     });
     let running: JoinSet<_> = probes.collect();
     tokio::select! {
-        measured = running.join_all() => (measured, pulse.worst(Instant::now())),
+        tried = running.join_all() => (tried, pulse.worst(Instant::now())),
         () = pulse.beat(|_| {}) => unreachable!("a pulse beats for ever"),
+    }
+}
+
+/// Sends a probe; once more, with a shorter prompt, as long as it is refused for its length.
+async fn try_one(trip: &Trip, mut source: Source, mut due: Instant) -> Tries {
+    let (workload, learner) = (Arc::clone(source.workload()), source.learner());
+    let mut refused = Vec::new();
+    let mut draft = source.next_draft();
+    loop {
+        sleep_until(due).await;
+        let (workload, learner) = (Arc::clone(&workload), learner.clone());
+        let measured = trip.measure(Errand { workload, draft, learner, due }).await;
+        if !lengths::is_worth_another_try(measured.report(), refused.len()) {
+            return Tries { refused, last: measured, room: trip.transport.knowledge().room() };
+        }
+        // A refusal has no answer to judge, so that this takes no time here.
+        refused.push(measured.finish());
+        (draft, due) = (source.draft_instead(), Instant::now());
     }
 }
 
@@ -210,8 +229,8 @@ mod tests {
             }
         });
         let planned = vec![(0, Planned { transport, source }, Instant::now())];
-        let (mut measured, worst) = measure(planned).await;
-        let report = measured.pop().unwrap().1.finish();
+        let (mut tried, worst) = measure(planned).await;
+        let report = tried.pop().unwrap().1.finish().reports.pop().unwrap();
         assert_eq!(report.fault, None);
         assert!(report.suspect, "{report:?}");
         let json: serde_json::Value = serde_json::from_str(&as_json(&report)).unwrap();

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::{ConfigArgs, MISUSED, output};
 use crate::daemon;
-use crate::domain::{Expect, Prompt, Seed, Workload};
+use crate::domain::{Expect, Prompt, Room, Seed, Workload};
 use crate::workload::{self, Ruler, Source};
 
 /// Show prompts: those of a workload, or the one that a probe sent
@@ -66,6 +66,8 @@ fn prompts(workload: &Arc<Workload>, args: &PromptArgs) -> Vec<Prompt> {
         return vec![workload::prompt(workload, seed)];
     }
     let mut source = Source::new(workload, daemon::origin(), Ruler::default());
+    // No target is asked, so there is none that could be sent too much.
+    source.learner().fit("", Room { context: Some(u32::MAX), input: None });
     (0..args.count).map(|_| source.next_prompt()).collect()
 }
 

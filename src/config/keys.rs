@@ -51,6 +51,8 @@ pub(super) const TARGET: Keys = Keys {
         "in_flight",
         "tokens_per_hour",
         "price",
+        "extra",
+        "reasoning",
     ],
     later: &[],
 };
@@ -74,6 +76,8 @@ pub(super) const WORKLOAD: Keys = Keys {
         "depth",
         "prompts",
         "timeouts",
+        "extra",
+        "reasoning",
     ],
     later: &[],
 };

@@ -25,6 +25,14 @@ pub(super) struct Node<'a> {
     notes: &'a Notes,
 }
 
+/// A value that is neither a list nor a table.
+pub(super) enum Scalar<'a> {
+    Text(&'a str),
+    Whole(i64),
+    Fraction(f64),
+    Flag(bool),
+}
+
 impl<'a> Table<'a> {
     pub(super) fn root(entries: &'a DeTable<'a>, notes: &'a Notes) -> Self {
         let table = Self { entries, keys: &keys::ROOT, place: Place { path: String::new(), at: 0 }, notes };
@@ -154,6 +162,19 @@ impl<'a> Node<'a> {
 
     pub(super) fn is_table(&self) -> bool {
         self.value.is_table()
+    }
+
+    /// Whatever it is; `None` without a note for a list, a table, a date, and a number that no computer counts with.
+    pub(super) fn scalar(&self) -> Option<Scalar<'a>> {
+        match self.value {
+            DeValue::String(text) => Some(Scalar::Text(text)),
+            DeValue::Boolean(flag) => Some(Scalar::Flag(*flag)),
+            DeValue::Integer(integer) => {
+                number(integer).and_then(|number| i64::try_from(number).ok()).map(Scalar::Whole)
+            }
+            DeValue::Float(float) => float.as_str().replace('_', "").parse().ok().map(Scalar::Fraction),
+            DeValue::Datetime(_) | DeValue::Array(_) | DeValue::Table(_) => None,
+        }
     }
 
     pub(super) fn text(&self, example: &str) -> Option<&'a str> {

@@ -12,7 +12,7 @@ use super::plan::{MAX_IN_FLIGHT, MAX_TOKENS_PER_HOUR};
 use super::problem::{any_of, grouped, quote};
 use super::reader::{Node, Table};
 use super::workload::{Entry, Names, Workloads};
-use super::{secret, value, way};
+use super::{extra, secret, value, way};
 use crate::domain::{Api, Connection, Engine, Limits, Price, Rate, Share, Target};
 
 const DEFAULT_RATE: Rate = Rate { interval: Duration::from_secs(10) };
@@ -86,6 +86,7 @@ fn read_one<'a>(
     let tokens_per_hour =
         table.or("tokens_per_hour", None, |node| part(&node, 1..=MAX_TOKENS_PER_HOUR, most).map(Some));
     let price = table.or("price", None, |node| read_price(&node.table(&keys::PRICE)?).map(Some));
+    let extra = extra::read_for(table, api);
     Some(Target {
         name: name?.into(),
         url: url?,
@@ -103,6 +104,7 @@ fn read_one<'a>(
         in_flight: in_flight?,
         tokens_per_hour: tokens_per_hour?,
         price: price?,
+        extra: extra?,
     })
 }
 

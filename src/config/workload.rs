@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::context::Outside;
 use super::reader::{Node, Table};
-use super::{keys, lengths, questions, timeouts, value};
+use super::{extra, keys, lengths, questions, timeouts, value};
 use crate::domain::{Cache, Depth, Kind, Language, Lengths, Question, Workload};
 
 const MAX_INPUT_TOKENS: u32 = 2_000_000;
@@ -74,7 +74,7 @@ fn usual(name: &str, kind: Kind, weight: u32) -> Entry {
 
 fn usual_lengths(kind: Kind) -> (u32, u32) {
     match kind {
-        Kind::Chat => (60, 128),
+        Kind::Chat => (100, 128),
         Kind::Rag => (6000, 256),
         Kind::Continuation => (200, 1500),
         Kind::File => (500, 256),
@@ -105,6 +105,7 @@ fn read_one<'a>(table: &Table<'a>, names: &mut Names<'a>, outside: &Outside<'_>)
     let longest = |lengths: &Option<Lengths>, usual| lengths.as_ref().map_or(usual, Lengths::longest);
     let timeouts = table.get("timeouts");
     let timeouts = timeouts::read(timeouts, longest(&input_tokens, input), longest(&output_tokens, output));
+    let extra = extra::read(table);
     Some(Workload {
         name: name?.into(),
         kind: kind?,
@@ -118,6 +119,7 @@ fn read_one<'a>(table: &Table<'a>, names: &mut Names<'a>, outside: &Outside<'_>)
         depth: depth?,
         questions: questions?,
         timeouts: timeouts?,
+        extra: extra?,
     })
 }
 

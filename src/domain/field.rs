@@ -16,20 +16,26 @@ pub enum Field {
     MaxTokens,
     /// Asks not to keep what was said: the Responses API keeps it for a month unless told not to.
     Store,
+    /// Asks for less reasoning, by the name that the API has for it.
+    Reasoning,
+    /// Turns reasoning off in the chat template, where the engine lets a request do that.
+    TemplateSwitch,
 }
 
 /// A set of them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Fields(u8);
+pub struct Fields(u16);
 
 impl Field {
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 8] = [
         Self::StreamOptions,
         Self::ContinuousUsage,
         Self::IgnoreEos,
         Self::MinTokens,
         Self::MaxTokens,
         Self::Store,
+        Self::Reasoning,
+        Self::TemplateSwitch,
     ];
 
     /// As on the wire.
@@ -41,10 +47,12 @@ impl Field {
             Self::MinTokens => "min_tokens",
             Self::MaxTokens => "max_tokens",
             Self::Store => "store",
+            Self::Reasoning => "reasoning",
+            Self::TemplateSwitch => "chat_template_kwargs",
         }
     }
 
-    const fn bit(self) -> u8 {
+    const fn bit(self) -> u16 {
         1 << self as u8
     }
 }
@@ -52,8 +60,10 @@ impl Field {
 impl Fields {
     pub const NONE: Self = Self(0);
 
-    /// In OpenAI's own formats.
-    pub const COMMON: Self = Self(Field::StreamOptions.bit() | Field::MaxTokens.bit() | Field::Store.bit());
+    /// In OpenAI's own formats, and the reasoning of every API that knows any.
+    pub const COMMON: Self = Self(
+        Field::StreamOptions.bit() | Field::MaxTokens.bit() | Field::Store.bit() | Field::Reasoning.bit(),
+    );
 
     pub fn of(fields: &[Field]) -> Self {
         Self(fields.iter().fold(0, |bits, field| bits | field.bit()))
@@ -62,26 +72,21 @@ impl Fields {
     /// What an engine is known to take, beside what is tried everywhere: OpenAI's own format has it, and
     /// without `stream_options` most servers count no tokens.
     pub fn known_to(engine: Engine, api: Api) -> Self {
-        use Field::{ContinuousUsage, IgnoreEos, MinTokens};
+        use Field::{ContinuousUsage, IgnoreEos, MinTokens, TemplateSwitch};
         let more: &[Field] = match engine {
             // This API has no lower bound for the length, and of the engines only this one is known to take
             // the other field there.
             Engine::Vllm if api == Api::OpenAiResponses => &[IgnoreEos],
             _ if api == Api::OpenAiResponses => &[],
-            Engine::Vllm => &[ContinuousUsage, IgnoreEos, MinTokens],
+            Engine::Vllm => &[ContinuousUsage, IgnoreEos, MinTokens, TemplateSwitch],
             // Counts come at the end only.
-            Engine::Sglang => &[IgnoreEos, MinTokens],
+            Engine::Sglang => &[IgnoreEos, MinTokens, TemplateSwitch],
             // Has no lower bound for the length; ignoring the end of the text is enough for an exact one.
-            Engine::LlamaCpp => &[IgnoreEos],
+            Engine::LlamaCpp => &[IgnoreEos, TemplateSwitch],
+            Engine::Xinference | Engine::Mindie => &[TemplateSwitch],
             // The first two hand fields on to whatever runs behind them, which is not known here. The rest
             // have no such fields in their OpenAI-like API, or it is not known that they do.
-            Engine::Litellm
-            | Engine::Xinference
-            | Engine::Tgi
-            | Engine::Ollama
-            | Engine::Mindie
-            | Engine::Auto
-            | Engine::Other => &[],
+            Engine::Litellm | Engine::Tgi | Engine::Ollama | Engine::Auto | Engine::Other => &[],
         };
         more.iter().copied().fold(Self::COMMON, Self::with)
     }
@@ -97,6 +102,11 @@ impl Fields {
     #[must_use]
     pub fn with(self, field: Field) -> Self {
         Self(self.0 | field.bit())
+    }
+
+    #[must_use]
+    pub fn and(self, others: Self) -> Self {
+        Self(self.0 | others.0)
     }
 
     #[must_use]
@@ -126,7 +136,7 @@ mod tests {
             }
         }
         let more = |engine| Fields::known_to(engine, Api::OpenAiChat).without(Fields::COMMON).iter().count();
-        assert_eq!((more(Engine::Vllm), more(Engine::Sglang), more(Engine::LlamaCpp)), (3, 2, 1));
+        assert_eq!((more(Engine::Vllm), more(Engine::Sglang), more(Engine::LlamaCpp)), (4, 3, 2));
         assert_eq!((more(Engine::Auto), more(Engine::Other), more(Engine::Litellm)), (0, 0, 0));
     }
 

@@ -30,6 +30,7 @@ pub(crate) fn target(name: &str, workloads: &[&str]) -> Arc<Target> {
         in_flight: 16,
         tokens_per_hour: None,
         price: None,
+        extra: Extra::default(),
     })
 }
 
@@ -66,5 +67,6 @@ pub(crate) fn report(target: &Arc<Target>, sample: Sample, fault: Option<Fault>)
         suspect: false,
         retry_after: None,
         certificate_expiry: None,
+        lesson: Lesson::default(),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{Expect, Seed};
+use super::{Expect, Extra, Seed};
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct Prompt {
@@ -15,6 +15,8 @@ pub struct Prompt {
     pub expect: Expect,
     /// Where in the passages the fact lies that answers the question.
     pub depth: Option<Depth>,
+    /// What its workload adds to the request.
+    pub extra: Extra,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -70,6 +72,7 @@ impl Prompt {
             seed: Seed::default(),
             expect: Expect::Anything,
             depth: None,
+            extra: Extra::default(),
         }
     }
 

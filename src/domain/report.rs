@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use super::{Answer, Cache, Depth, Fault, Sample, Seed, ServerTimes, Target, Timeline, Tokens, Workload};
+use super::{
+    Answer, Cache, Depth, Fault, Lesson, Sample, Seed, ServerTimes, Target, Timeline, Tokens, Workload,
+};
 
 /// No chat template has more before the user's words, as far as is known.
 const TEMPLATE_TOKENS: u64 = 128;
@@ -38,6 +40,8 @@ pub struct Report {
     /// When the certificates end that the target presented last, trusted or not: the earliest of the chain. An
     /// earlier handshake than this probe's may have shown them.
     pub certificate_expiry: Option<SystemTime>,
+    /// What a refusal says about lengths.
+    pub lesson: Lesson,
 }
 
 /// Whether the answer was any good: apart from whether it came.

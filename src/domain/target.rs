@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use url::Url;
 
-use super::{ProxyAddress, Secret, Way, Workload};
+use super::{Extra, ProxyAddress, Secret, Way, Workload};
 
 /// One entry of `[[targets]]`, with its share of the mix resolved.
 #[derive(Debug, Clone)]
@@ -31,6 +31,8 @@ pub struct Target {
     pub in_flight: usize,
     pub tokens_per_hour: Option<u64>,
     pub price: Option<Price>,
+    /// Added to the body of every request.
+    pub extra: Extra,
 }
 
 /// What a million tokens cost, in whatever currency the reader thinks of.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Depth, Expect, Lengths, Turn};
+use super::{Depth, Expect, Extra, Lengths, Turn};
 
 /// One entry of `[[workloads]]`.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,6 +25,8 @@ pub struct Workload {
     /// Ask for exactly `output_tokens` where the engine can be told to ignore the end of the text.
     pub exact_output: bool,
     pub timeouts: Timeouts,
+    /// Added to the body of every request, over what the target adds.
+    pub extra: Extra,
 }
 
 /// One line of a file of prompts.
@@ -89,6 +91,7 @@ impl Workload {
             questions: Vec::new(),
             exact_output: false,
             timeouts: Timeouts::default(),
+            extra: Extra::default(),
         }
     }
 

@@ -3,7 +3,7 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
-use crate::domain::{Api, Engine, Field, Fields, Identity, Target, Workload};
+use crate::domain::{Api, Engine, Field, Fields, Identity, Lesson, Room, Target, Workload};
 
 /// So many versions are remembered with what they refused.
 const MAX_VERSIONS: usize = 8;
@@ -20,6 +20,9 @@ struct State {
     /// What other versions refused while they were seen. Two that answer in turn are told apart again and again,
     /// and neither is to be sent each time what it has refused before.
     refused_before: Vec<(Engine, Option<String>, Fields)>,
+    /// What refusals said of its room, and of the least limit of an answer that it takes.
+    room: Room,
+    least_output: u32,
     /// It has been told that answers of an exact length cannot be had.
     told_inexact: bool,
     /// The earliest end in the chain of certificates that was seen last.
@@ -34,6 +37,8 @@ impl Knowledge {
             identity: Identity::of(target.engine),
             refused: Fields::NONE,
             refused_before: Vec::new(),
+            room: Room::default(),
+            least_output: 0,
             told_inexact: false,
             certificate_expiry: None,
         }))
@@ -47,6 +52,27 @@ impl Knowledge {
     pub fn fields(&self) -> Fields {
         let state = self.state();
         Fields::known_to(state.identity.engine, state.api).without(state.refused)
+    }
+
+    /// The most tokens that the target takes: what it states of itself, or what a refusal said, whichever is less. A
+    /// gateway may take less than the engine behind it states.
+    pub fn room(&self) -> Room {
+        let state = self.state();
+        state.room.and(Room { context: state.identity.context_tokens, input: None })
+    }
+
+    /// The limit of an answer that is asked for where this one is wanted.
+    pub(super) fn output_limit(&self, wanted: u32) -> u32 {
+        wanted.max(self.state().least_output)
+    }
+
+    /// Takes what a refusal said; whether a request with another limit of the answer is worth a try.
+    pub(super) fn heed(&self, lesson: Lesson, sent: u32) -> bool {
+        let mut state = self.state();
+        state.room = state.room.and(lesson.room);
+        let least = lesson.least_output.filter(|&least| least > sent);
+        state.least_output = least.unwrap_or(state.least_output);
+        least.is_some()
     }
 
     /// Whether the engine is told to go on past the end of the text.
@@ -76,6 +102,7 @@ impl Knowledge {
         if !same || upgraded {
             // Another version may take what the last one refused.
             state.turn_to(engine, identity.version.as_ref());
+            (state.room, state.least_output) = (Room::default(), 0);
         }
         state.identity = identity;
     }
@@ -157,9 +184,36 @@ mod tests {
         let both = Fields::of(&[Field::IgnoreEos, Field::MinTokens]);
         assert_eq!(knowledge.refuse(both), [Field::IgnoreEos, Field::MinTokens]);
         assert_eq!(knowledge.refuse(both), []);
-        assert_eq!(knowledge.fields(), Fields::COMMON.with(Field::ContinuousUsage));
+        let left = [Field::ContinuousUsage, Field::TemplateSwitch];
+        assert_eq!(knowledge.fields(), Fields::COMMON.and(Fields::of(&left)));
         knowledge.learn(Engine::Auto, found(Engine::Vllm, Some("0.33.0")));
         assert_eq!(knowledge.fields(), Fields::of(&Field::ALL));
+    }
+
+    #[test]
+    fn the_room_is_what_is_stated_or_what_a_refusal_said_until_an_upgrade() {
+        let context = |tokens| Room { context: Some(tokens), input: None };
+        let said = |tokens| Lesson { too_long: true, room: context(tokens), ..Lesson::default() };
+        let knowledge = Knowledge::new(&fixture::target("t", &["w"]));
+        assert_eq!(knowledge.room(), Room::default());
+        assert!(!knowledge.heed(said(8192), 100));
+        assert_eq!(knowledge.room(), context(8192));
+        let stated = Identity { context_tokens: Some(4096), ..found(Engine::Vllm, Some("0.32.0")) };
+        knowledge.learn(Engine::Auto, stated);
+        assert_eq!(knowledge.room(), context(4096));
+        assert!(!knowledge.heed(said(2048), 100));
+        assert_eq!(knowledge.room(), context(2048));
+        knowledge.learn(Engine::Auto, found(Engine::Vllm, Some("0.33.0")));
+        assert_eq!(knowledge.room(), context(4096));
+    }
+
+    #[test]
+    fn a_least_limit_is_kept_and_tried_once() {
+        let knowledge = Knowledge::new(&fixture::target("t", &["w"]));
+        let lesson = Lesson { least_output: Some(16), ..Lesson::default() };
+        assert!(knowledge.heed(lesson, 8));
+        assert_eq!((knowledge.output_limit(8), knowledge.output_limit(100)), (16, 100));
+        assert!(!knowledge.heed(lesson, 16));
     }
 
     #[test]

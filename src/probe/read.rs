@@ -173,7 +173,7 @@ impl Reading {
 
     /// Whether a finished answer had anything in it.
     pub(super) fn complete(&self) -> Result<(), Fault> {
-        if !self.account.generated {
+        if !self.account.generated && !self.account.is_starved() {
             return Err(Failure::Empty.because("the answer ended without one token"));
         }
         Ok(())
@@ -256,6 +256,11 @@ impl fmt::Display for Progress {
 }
 
 impl Account {
+    /// Hidden reasoning used up the limit that we set: tokens were made and counted, and none of them could be shown.
+    fn is_starved(&self) -> bool {
+        self.kept.is_cut() && self.tokens.reasoning.is_some_and(|tokens| tokens > 0)
+    }
+
     fn note(&mut self, at: Instant, item: Item<'_>) -> Result<(), Fault> {
         if self.ending == Ending::Marked {
             return Ok(());

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::refusal;
+use super::{refusal, wishes};
 use crate::domain::{Field, Fields};
 
 /// Validators quote the whole request under this name; that a field stands there is no objection to it.
@@ -30,6 +30,8 @@ fn is_about(text: &str, field: Field) -> bool {
         Field::StreamOptions => named || mentions(text, "include_usage"),
         // A prompt that is too long is refused with a word about it, too, and another name would not help.
         Field::MaxTokens => named && mentions(text, "max_completion_tokens") && text.contains("support"),
+        Field::Reasoning => wishes::NAMES.into_iter().any(|name| mentions(text, name)),
+        Field::TemplateSwitch => named || mentions(text, "enable_thinking"),
         _ => named,
     }
 }
@@ -72,8 +74,10 @@ mod tests {
 
     #[test]
     fn fields_are_found_in_every_shape_of_refusal() {
-        use Field::{ContinuousUsage, IgnoreEos, MaxTokens, MinTokens, Store, StreamOptions};
-        let cases: [(&str, &[Field]); 9] = [
+        use Field::{
+            ContinuousUsage, IgnoreEos, MaxTokens, MinTokens, Reasoning, Store, StreamOptions, TemplateSwitch,
+        };
+        let cases: [(&str, &[Field]); 13] = [
             // OpenAI, of a reasoning model
             (
                 r#"{"error":{"message":"Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.","type":"invalid_request_error","param":"max_tokens","code":"unsupported_parameter"}}"#,
@@ -100,6 +104,16 @@ mod tests {
             (r#"{"error":{"param":"stream_options","message":"not supported"}}"#, &[StreamOptions]),
             (r#"{"errors":{"min_tokens":["unknown field"]}}"#, &[MinTokens]),
             ("unknown field `stream_options`, expected one of `model`", &[StreamOptions]),
+            (
+                r#"{"error":{"message":"Unsupported value: 'reasoning_effort' does not support 'none' with this model."}}"#,
+                &[Reasoning],
+            ),
+            (r#"{"error":"\"tiny\" does not support thinking"}"#, &[Reasoning]),
+            (
+                r#"{"error":{"message":"Budget 0 is invalid. This model only works in thinking mode."}}"#,
+                &[Reasoning],
+            ),
+            (r#"{"detail":"Unexpected fields in the request: {'chat_template_kwargs'}"}"#, &[TemplateSwitch]),
         ];
         for (body, expected) in cases {
             assert_eq!(named(body), expected, "{body}");

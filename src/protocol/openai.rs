@@ -71,7 +71,7 @@ pub(super) fn useful(target: &Target, prompt: &Prompt, allowed: Fields) -> Field
         Field::ContinuousUsage => target.stream && allowed.has(Field::StreamOptions),
         Field::IgnoreEos | Field::MinTokens => prompt.exact_output,
         Field::MaxTokens => true,
-        Field::Store => false,
+        Field::Store | Field::Reasoning | Field::TemplateSwitch => false,
     };
     allowed.iter().filter(|&field| of(field)).fold(Fields::NONE, Fields::with)
 }

@@ -5,6 +5,7 @@ use serde::de::IgnoredAny;
 use serde_json::json;
 
 use super::message::messages;
+use super::wishes;
 use crate::domain::{Api, Engine, Prompt, Target};
 
 /// The page, below the root of the server.
@@ -24,7 +25,11 @@ pub fn request(engine: Engine, target: &Target, prompt: &Prompt) -> Option<Count
     let text = prompt.text();
     let (body, has_template) = match engine {
         Engine::Vllm if is_chat => {
-            (json!({ "model": target.model, "messages": messages(&prompt.turns) }), true)
+            let mut body = json!({ "model": target.model, "messages": messages(&prompt.turns) });
+            if let Some(switches) = wishes::switches(target, prompt) {
+                body["chat_template_kwargs"] = switches;
+            }
+            (body, true)
         }
         Engine::Vllm | Engine::Sglang => (json!({ "model": target.model, "prompt": text }), false),
         Engine::LlamaCpp => (json!({ "content": text, "add_special": true }), false),
@@ -53,7 +58,7 @@ pub fn count(body: &[u8]) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::fixture;
+    use crate::domain::{Reasoning, fixture};
 
     #[test]
     fn each_engine_is_asked_in_its_own_way() {
@@ -70,6 +75,9 @@ mod tests {
         assert_eq!(asked(&target, Engine::LlamaCpp), Some((content.into(), false)));
         assert_eq!(asked(&target, Engine::Ollama), None);
         assert_eq!(asked(&target, Engine::Auto), None);
+        target.extra.reasoning = Some(Reasoning::Off);
+        let (body, _) = asked(&target, Engine::Vllm).unwrap();
+        assert!(body.contains(r#""enable_thinking":false"#), "the template has other words then: {body}");
         target.api = Api::OpenAiCompletions;
         assert_eq!(asked(&target, Engine::Vllm), Some((plain.into(), true)));
         target.api = Api::Tgi;

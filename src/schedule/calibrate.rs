@@ -1,4 +1,5 @@
-//! Learns how long prompts are by a target's tokenizer before the first of them are sent, where it can be asked.
+//! Learns how long prompts are by a target's tokenizer before the first of them are sent, where it can be asked, and
+//! how long they may be.
 
 use crate::probe::{self, Transport};
 use crate::workload::Learner;
@@ -9,6 +10,10 @@ const MOST_TOKENS: u64 = 400_000;
 
 /// Asks about prompts such as will be sent. A target that does not answer is left alone.
 pub async fn calibrate(transport: &Transport, learners: &[Learner]) {
+    let target = &*transport.target().name;
+    for learner in learners {
+        learner.fit(target, transport.knowledge().room());
+    }
     for learner in learners.iter().filter(|learner| learner.is_new()) {
         let mut tokens = 0;
         for nth in 0..learner.trials().min(MOST_QUESTIONS) {

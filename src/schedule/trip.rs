@@ -7,9 +7,9 @@ use tokio::task::spawn_blocking;
 use tokio::time::Instant;
 
 use super::pulse::Pulse;
-use crate::domain::{Prompt, Report, Seed, Workload};
+use crate::domain::{Prompt, Report, Workload};
 use crate::probe::{self, Job, Transport};
-use crate::workload::{self, Learner, Posed};
+use crate::workload::{Draft, Learner, Posed};
 
 /// A longer prompt takes long enough to write that streams on the same thread would wait for it.
 const LONG_PROMPT_TOKENS: u32 = 1000;
@@ -26,7 +26,7 @@ pub struct Trip {
 #[derive(Debug)]
 pub struct Errand {
     pub workload: Arc<Workload>,
-    pub seed: Seed,
+    pub draft: Draft,
     pub learner: Learner,
     pub due: Instant,
 }
@@ -44,8 +44,8 @@ pub struct Measured {
 impl Trip {
     /// Sends the prompt and measures what comes back. This is all that happens on a measuring thread.
     pub async fn measure(&self, errand: Errand) -> Measured {
-        let Errand { workload, seed, learner, due } = errand;
-        let prompt = write(&workload, seed).await;
+        let Errand { workload, draft, learner, due } = errand;
+        let prompt = write(&workload, draft).await;
         let asked = Posed::of(&workload, &prompt);
         let target = Arc::clone(self.transport.target());
         let mut report = probe::run(&self.transport, Job { target, workload, prompt, due }).await;
@@ -65,20 +65,18 @@ impl Measured {
     pub fn finish(self) -> Report {
         let Self { mut report, asked, forced, learner } = self;
         asked.judge(&mut report, forced);
-        if let Some(tokens) = report.tokens.prompt {
-            learner.learn(report.seed, tokens);
-        }
+        learner.hear(&report);
         report
     }
 }
 
-/// The prompt of a seed; a long one is written on another thread.
-async fn write(workload: &Arc<Workload>, seed: Seed) -> Prompt {
-    let (input_tokens, _) = workload.lengths_at(seed.step);
+/// A long prompt is written on another thread.
+async fn write(workload: &Arc<Workload>, draft: Draft) -> Prompt {
+    let (input_tokens, _) = workload.lengths_at(draft.seed.step);
     if input_tokens <= LONG_PROMPT_TOKENS {
-        return workload::prompt(workload, seed);
+        return draft.write(workload);
     }
     let workload = Arc::clone(workload);
-    let written = spawn_blocking(move || workload::prompt(&workload, seed)).await;
+    let written = spawn_blocking(move || draft.write(&workload)).await;
     written.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
 }

@@ -6,11 +6,16 @@
 //! one of them cost, the next with the same question will cost within a token or two: each report moves the
 //! size of its length, and what is known of its question, to where they belong; wholly at first, then by a
 //! part, so that chance is not chased.
+//!
+//! A prompt must also fit. Until a count is known, a long one is written so short that a tokenizer with twice as
+//! many tokens as ours would still find room for it; and what a target refuses as too long is never sent again.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
+
+use crate::domain::Room;
 
 /// The tokens of a usual chat template, as long as nothing is known.
 const TEMPLATE: f64 = 12.0;
@@ -32,6 +37,11 @@ const UPHEAVAL: f64 = 0.12;
 const MOST: f64 = 2.0;
 const LEAST: f64 = 0.05;
 
+/// A prompt of more tokens, to a target of which nothing is known, is written to half its length at first.
+const LONG: u32 = 512;
+/// A size that is not below this part of a refused one would be refused again.
+const CLEARLY_LESS: f64 = 0.95;
+
 /// Which of its few questions a prompt asks: each has words of its own, hence a cost of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -44,6 +54,13 @@ pub struct Ruler {
     points: BTreeMap<u32, Point>,
     /// By how many tokens the prompts of a form are longer than the others.
     forms: BTreeMap<Form, f64>,
+    /// What the target has room for. Not kept between two runs: it may be another server by then.
+    #[serde(skip)]
+    room: Room,
+    /// No prompt is written larger. One of twice this size was refused, and what the target says of its room does not
+    /// explain it.
+    #[serde(skip)]
+    ceiling: Option<f64>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -73,6 +90,60 @@ impl Ruler {
     pub(super) fn doubt(&mut self) {
         for point in self.points.values_mut() {
             point.seen = 0;
+        }
+    }
+
+    /// Takes what the target has room for; whether that is news.
+    pub(super) fn fit(&mut self, room: Room) -> bool {
+        let news = room != self.room;
+        if news {
+            (self.room, self.ceiling) = (room, None);
+        }
+        news
+    }
+
+    pub(super) fn room(&self) -> Room {
+        self.room
+    }
+
+    /// How large the next prompt of a length is to be written; `output` tokens of answer must fit beside it.
+    pub(super) fn next_size(&self, wanted: u32, output: u32, form: Form) -> u32 {
+        let size = self.size_for(wanted, form);
+        let size = if self.is_new() { size.min(self.first_size(wanted, output)) } else { size };
+        self.ceiling.map_or(size, |ceiling| size.min(ceiling.max(1.0) as u32))
+    }
+
+    /// The first prompts to a tokenizer that is not known yet.
+    fn first_size(&self, wanted: u32, output: u32) -> u32 {
+        match self.room.beside(output) {
+            u32::MAX if wanted <= LONG => wanted,
+            u32::MAX => wanted / 2,
+            most => wanted.min(most / 2),
+        }
+    }
+
+    /// A prompt of this size was refused as too long; it had so many tokens, if the target said so. `is_bound` if it
+    /// said how many it takes.
+    pub(super) fn refused(
+        &mut self,
+        (wanted, output): (u32, u32),
+        form: Form,
+        size: u32,
+        tokens: Option<u64>,
+        is_bound: bool,
+    ) {
+        if let Some(tokens) = tokens {
+            self.learn(wanted, form, size, tokens);
+        }
+        let refused = f64::from(size);
+        if f64::from(self.next_size(wanted, output, form)) <= CLEARLY_LESS * refused {
+            return;
+        }
+        let point = Point { size: refused / 2.0, seen: 0, latest: None, most: None };
+        self.points.insert(wanted, point);
+        // A later count would lead back to what was refused, unless the bound keeps it from that.
+        if tokens.is_some() || !is_bound {
+            self.ceiling = Some(refused / 2.0);
         }
     }
 
@@ -218,6 +289,81 @@ mod tests {
                 );
             }
         }
+    }
+
+    /// Probes a server that takes a context of tokens and refuses the rest, telling `told` of it; gives the counts of
+    /// the prompts that fitted.
+    fn refusing(
+        wanted: u32,
+        context: u32,
+        slope: f64,
+        told: impl Fn(u64) -> (Option<u64>, Option<u32>),
+    ) -> Vec<Option<u64>> {
+        const OUTPUT: u32 = 256;
+        let mut ruler = Ruler::default();
+        let mut probe = || {
+            let (goal, output) = ruler.room().fit(wanted, OUTPUT);
+            let size = ruler.next_size(goal, output, FORM);
+            let tokens = (14.0 + slope * f64::from(size)).round() as u64;
+            if tokens + u64::from(output) <= u64::from(context) {
+                ruler.learn(goal, FORM, size, tokens);
+                return Some(tokens);
+            }
+            let (count, bound) = told(tokens);
+            ruler.fit(ruler.room().and(Room { context: bound, input: None }));
+            let fitted = ruler.room().fit(wanted, OUTPUT);
+            ruler.refused(fitted, FORM, size, count, bound.is_some());
+            None
+        };
+        (0..12).map(|_| probe()).collect()
+    }
+
+    #[test]
+    fn a_refused_prompt_is_followed_by_one_that_fits() {
+        for slope in [0.8, 1.0, 2.0, 3.0] {
+            for wanted in [600, 3500, 6000, 100_000] {
+                let full = refusing(wanted, 4096, slope, |tokens| (Some(tokens), Some(4096)));
+                let bound = refusing(wanted, 4096, slope, |_| (None, Some(4096)));
+                let goal = f64::from(wanted.min(3700));
+                for probes in [full, bound] {
+                    assert!(probes[2..].iter().all(Option::is_some), "{slope} {wanted}: {probes:?}");
+                    let last = probes[11].unwrap() as f64;
+                    assert!((0.95..1.05).contains(&(last / goal)), "{slope} {wanted}: {probes:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_refusal_without_a_number_shortens_prompts_until_they_are_taken_and_no_longer_after() {
+        for slope in [1.0, 2.0, 5.0] {
+            for told in [|_: u64| (None, None), |tokens: u64| (Some(tokens), None)] {
+                let probes = refusing(100_000, 4096, slope, told);
+                let fits = probes.iter().position(Option::is_some).unwrap();
+                assert!(fits <= 8, "{slope}: {probes:?}");
+                assert!(probes[fits..].iter().all(Option::is_some), "{slope}: {probes:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_bound_that_does_not_hold_leads_to_shorter_prompts_all_the_same() {
+        let probes = refusing(6000, 2048, 1.0, |tokens| (Some(tokens), Some(4096)));
+        let fits = probes.iter().position(Option::is_some).unwrap();
+        assert!(fits <= 3 && probes[fits..].iter().all(Option::is_some), "{probes:?}");
+    }
+
+    #[test]
+    fn the_first_prompt_is_short_only_where_a_long_one_might_not_fit() {
+        let mut ruler = Ruler::default();
+        assert_eq!(ruler.next_size(6000, 256, FORM), 3000);
+        assert!(ruler.next_size(400, 256, FORM) > 380);
+        ruler.fit(Room { context: Some(131_072), input: None });
+        assert!(ruler.next_size(6000, 256, FORM) > 5900);
+        ruler.fit(Room { context: Some(8192), input: None });
+        assert!((3700..=3968).contains(&ruler.next_size(6000, 256, FORM)));
+        ruler.learn(6000, FORM, 3000, 3012);
+        assert!(ruler.next_size(6000, 256, FORM) > 5900);
     }
 
     #[test]

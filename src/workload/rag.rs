@@ -14,12 +14,16 @@ use fact::Fact;
 /// Tokens of one passage, as retrievers commonly cut them.
 const PASSAGE: u32 = 230;
 
+/// A passage has a heading: a prompt that had to be written much shorter than it is wanted has fewer passages, or it
+/// would be headings alone. No usual tokenizer makes so many tokens of a unit of weight.
+const ROOMIEST: u32 = 4;
+
 /// A fact is planted for so many tokens: the others are there to be confused with it.
 const TOKENS_PER_FACT: u32 = 120;
 const MOST_FACTS: u32 = 9;
 
 pub(super) fn write(sheet: &Sheet) -> Written {
-    let count = (sheet.wanted / PASSAGE).max(1) as usize;
+    let count = (sheet.wanted.min(ROOMIEST * sheet.weight.max(0.0) as u32) / PASSAGE).max(1) as usize;
     let facts = fact::draw(sheet, fact_count(sheet));
     let (places, asked) = places(sheet, facts.len(), count);
     let question = facts[asked].question(sheet.language) + explanation(sheet);

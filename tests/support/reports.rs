@@ -6,8 +6,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use oorandom::Rand64;
 use sloprobe::domain::sample::Itl;
 use sloprobe::domain::{
-    Answer, Api, Connection, Engine, Failure, Kind, Rate, Report, Sample, Seed, ServerTimes, Share, Target,
-    Timeline, TokenSource, Tokens, Verdict, Way, Workload,
+    Answer, Api, Connection, Engine, Extra, Failure, Kind, Lesson, Rate, Report, Sample, Seed, ServerTimes,
+    Share, Target, Timeline, TokenSource, Tokens, Verdict, Way, Workload,
 };
 use tokio::time::Instant;
 use url::Url;
@@ -96,6 +96,7 @@ fn report(name: &str) -> Report {
         in_flight: 16,
         tokens_per_hour: None,
         price: None,
+        extra: Extra::default(),
     };
     let now = Instant::now();
     Report {
@@ -120,5 +121,6 @@ fn report(name: &str) -> Report {
         suspect: false,
         retry_after: None,
         certificate_expiry: None,
+        lesson: Lesson::default(),
     }
 }

@@ -38,6 +38,11 @@ impl Kept {
         self.cut |= meaning.cut;
     }
 
+    /// The limit on its length ended the answer.
+    pub(super) fn is_cut(&self) -> bool {
+        self.cut
+    }
+
     pub(super) fn answer(self) -> Answer {
         let Self { text, thought, cut, characters } = self;
         Answer { text: text.text, thought: thought.text, cut, characters }

@@ -50,6 +50,18 @@ fn success_needs_a_terminal_signal_and_a_token() {
 }
 
 #[test]
+fn a_limit_that_hidden_reasoning_used_up_is_no_failure() {
+    let cut = r#"{"choices":[{"index":0,"delta":{},"finish_reason":"length"}]}"#;
+    let reasoned = r#"{"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":20,"completion_tokens_details":{"reasoning_tokens":20}}}"#;
+    let (outcome, timeline, tokens) = read(&[ROLE, cut, reasoned, "[DONE]"]);
+    assert_eq!((outcome, timeline.deltas.len(), tokens.reasoning), (Ok(()), 0, Some(20)));
+    assert_eq!(failure(&[ROLE, cut, &usage(20), "[DONE]"]), None);
+    assert_eq!(failure(&[ROLE, cut, &usage(0), "[DONE]"]), Some(Failure::Empty));
+    assert_eq!(failure(&[ROLE, cut, "[DONE]"]), Some(Failure::Empty));
+    assert_eq!(failure(&[ROLE, FINISH, &usage(20), "[DONE]"]), Some(Failure::Empty));
+}
+
+#[test]
 fn an_error_anywhere_in_the_stream_is_in_band() {
     let error = r#"{"error":{"message":"engine dead","code":500}}"#;
     assert_eq!(failure(&[error, "[DONE]"]), Some(Failure::InBand));
