@@ -1,222 +1,135 @@
-//! `cargo bench`: how true the numbers are, and what they cost.
+//! `cargo bench --bench truth`: how true the daemon's numbers are, and what they cost.
 //!
-//! A server in a process of its own sends tokens on an exactly known schedule. `sloprobe once` measures it at
-//! 1, 32 and 128 streams; a bare reqwest client that parses the same events reads as many, for the cost.
+//! An engine in a process of its own sends tokens on a known schedule and states in each answer when it really wrote
+//! the first one. Three clients measure it in turn, at the same rate: the daemon as users run it, with history on; bare
+//! reqwest; and a raw socket, which is the floor. The error of a TTFT is what the client measured less what the
+//! engine did, so neither is blamed for an engine that is late.
+//!
+//! | part | what is judged |
+//! |---|---|
+//! | `cpu` | processor time per 1000 tokens at 64 probes a second, against both bare clients |
+//! | `ttft` | the 99th percentile of the TTFT's error at 1, 32, 128 and 512 streams, against bare reqwest; and the above |
+//! | `scrape` | how much that error changes while `/metrics` of 300 targets is read 20 times a second |
+//! | `allocations` | nothing; it prints allocations per token and per probe (`cargo bench --bench allocations`) |
+//!
+//! `cargo bench --bench truth -- cpu scrape --rounds 7` runs two parts with seven rounds instead of five; without a
+//! word all parts run, which takes a quarter of an hour. Every round is printed; judged are medians of rounds, and a
+//! bar that is missed makes the exit code 1. Only ratios within one run mean anything, best on a quiet machine.
 
-#![allow(clippy::unwrap_used, reason = "a measurement that cannot go on should panic")]
+#[path = "truth/bare.rs"]
+mod bare;
+#[path = "truth/client.rs"]
+mod client;
+#[path = "truth/daemon.rs"]
+mod daemon;
+#[path = "truth/engine.rs"]
+mod engine;
+#[path = "truth/load.rs"]
+mod load;
+#[path = "truth/process.rs"]
+mod process;
+#[path = "truth/raw.rs"]
+mod raw;
+#[path = "truth/round.rs"]
+mod round;
+#[path = "truth/scrape.rs"]
+mod scrape;
+#[path = "truth/script.rs"]
+mod script;
+#[path = "truth/trip.rs"]
+mod trip;
+#[path = "truth/verdict.rs"]
+mod verdict;
+#[path = "truth/versus.rs"]
+mod versus;
 
-use std::fmt::Write as _;
-use std::io::{BufRead as _, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, ExitCode};
 use std::time::Duration;
 
-use serde_json::Value;
-use tokio::time::Instant;
+use clap::{Parser, ValueEnum};
+use client::Ask;
+use load::Load;
+use script::Script;
+use verdict::Verdict;
 
-const TTFT: Duration = Duration::from_millis(200);
-const ITL: Duration = Duration::from_millis(20);
-/// For the cost: as fast as a quick engine.
-const SHORT_ITL: Duration = Duration::from_millis(5);
-const TOKEN: &str = r#"{"id":"chatcmpl-1","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"content":" token"},"logprobs":null,"finish_reason":null}]}"#;
-const LAST: &str = r#"{"id":"chatcmpl-1","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}"#;
-
-fn main() {
-    let args: Vec<String> = std::env::args().collect();
-    match args.get(1).map(String::as_str) {
-        Some("serve") => serve(Duration::from_micros(args[2].parse().unwrap()), args[3].parse().unwrap()),
-        Some("bare") => bare(&args[2], args[3].parse().unwrap()),
-        _ => measure(),
-    }
+/// What a person asks for.
+#[derive(Debug, Parser)]
+struct Options {
+    /// Parts to run; all without
+    parts: Vec<Part>,
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..))]
+    rounds: u64,
+    /// Cargo adds this to every bench
+    #[arg(long, hide = true)]
+    bench: bool,
 }
 
-fn measure() {
-    println!("error against a server with a known schedule (TTFT {TTFT:?}, a token every {ITL:?}), in ms");
-    println!("streams  rounds  TTFT median    p99  ITL median  ITL p99, median over streams");
-    let server = Server::start(ITL, 100);
-    for (streams, rounds) in [(1, 20), (32, 5), (128, 3)] {
-        let reports: Vec<Value> = (0..rounds).flat_map(|_| once(&server, streams).0).collect();
-        let errors = |path: &str, truth: Duration| {
-            let values = reports.iter().map(|report| report.pointer(path).and_then(Value::as_f64).unwrap());
-            let mut errors: Vec<f64> = values.map(|v| (v - truth.as_secs_f64()).abs() * 1e3).collect();
-            errors.sort_by(f64::total_cmp);
-            errors
-        };
-        let at = |sorted: &[f64], q: f64| sorted[((sorted.len() - 1) as f64 * q).round() as usize];
-        let (ttft, p50, p99) =
-            (errors("/ttft_seconds", TTFT), errors("/itl_seconds/p50", ITL), errors("/itl_seconds/p99", ITL));
-        let columns =
-            [at(&ttft, 0.5), at(&ttft, 0.99), at(&p50, 0.5), at(&p99, 0.5)].map(|e| format!("{e:.3}"));
-        let [median, high, gap, gap_high] = columns;
-        println!("{streams:>7}  {rounds:>6}  {median:>11}  {high:>5}  {gap:>10}  {gap_high:>7}");
-    }
-    drop(server);
-
-    println!("\nCPU per 1000 streamed tokens, 32 streams of 1000 tokens, in ms");
-    let server = Server::start(SHORT_ITL, 1000);
-    for round in 1..=3 {
-        let own = once(&server, 32).1;
-        let bare = cpu_of(|| {
-            let itself = std::env::current_exe().unwrap();
-            let ended = Command::new(itself).args(["bare", &server.url(), "32"]).status().unwrap();
-            assert!(ended.success());
-        });
-        let per_thousand = |cpu: Duration| cpu.as_secs_f64() * 1e3 / 32.0;
-        let (own, bare) = (per_thousand(own), per_thousand(bare));
-        println!("round {round}: sloprobe {own:.1}, bare reqwest {bare:.1}, ratio {:.2}", own / bare);
-    }
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Part {
+    Cpu,
+    Ttft,
+    Scrape,
+    Allocations,
 }
 
-/// What `sloprobe once --json` says of so many streams, and the CPU it took.
-fn once(server: &Server, streams: usize) -> (Vec<Value>, Duration) {
-    let mut config = "[[workloads]]\nname = 'w'\nkind = 'chat'\n".to_owned();
-    for n in 0..streams {
-        let _ = write!(
-            config,
-            "[[targets]]\nname = 't{n}'\nurl = '{}'\nmodel = 'm'\nengine = 'other'\n",
-            server.url()
-        );
-    }
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("sloprobe.toml");
-    std::fs::write(&path, config).unwrap();
-    let mut reports: Vec<Value> = Vec::new();
-    let cpu = cpu_of(|| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_sloprobe"));
-        let output = command.args(["once", "--json", "-c"]).arg(&path).output().unwrap();
-        let text = String::from_utf8(output.stdout).unwrap();
-        reports = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    });
-    assert_eq!(reports.iter().filter(|report| report["outcome"] == "ok").count(), streams);
-    (reports, cpu)
-}
-
-/// CPU time of the children that `work` starts and waits for; Linux counts it in hundredths of a second.
-fn cpu_of(work: impl FnOnce()) -> Duration {
-    let ticks = || -> u64 {
-        let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
-        let after_name = stat.rsplit(')').next().unwrap();
-        after_name.split_whitespace().skip(13).take(2).map(|n| n.parse::<u64>().unwrap()).sum()
-    };
-    let before = ticks();
-    work();
-    Duration::from_millis((ticks() - before) * 10)
-}
-
-/// A client that does the least one can do: read, split, parse, count.
-fn bare(url: &str, streams: usize) {
-    let runtime = tokio::runtime::Runtime::new().unwrap();
-    let url = format!("{url}/v1/chat/completions");
-    let counted: usize = runtime.block_on(async {
-        let running: Vec<_> = (0..streams).map(|_| tokio::spawn(bare_stream(url.clone()))).collect();
-        let mut sum = 0;
-        for stream in running {
-            sum += stream.await.unwrap();
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    // The other processes of the bench are this file, too.
+    match args[..] {
+        ["serve", ttft, itl, tokens] => {
+            let script = Script { ttft: micros(ttft), itl: micros(itl), tokens: number(tokens) };
+            engine::serve(script).expect("the engine can listen");
         }
-        sum
-    });
-    assert_eq!(counted, streams * 1000);
+        ["bare", threads, address, step, tokens] => {
+            bare::run(threads, &Ask::new(address, number(tokens)), micros(step));
+        }
+        ["raw", _, address, step, tokens] => raw::run(&Ask::new(address, number(tokens)), micros(step)),
+        _ => return judge(&Options::parse()),
+    }
+    ExitCode::SUCCESS
 }
 
-async fn bare_stream(url: String) -> usize {
-    let tls = rustls::ClientConfig::builder_with_provider(rustls::crypto::ring::default_provider().into())
-        .with_safe_default_protocol_versions()
-        .unwrap()
-        .with_root_certificates(rustls::RootCertStore::empty())
-        .with_no_client_auth();
-    let client = reqwest::Client::builder().no_proxy().tls_backend_preconfigured(tls).build().unwrap();
-    let mut response = client.post(url).body("{}").send().await.unwrap();
-    let (mut buffer, mut stamps) = (Vec::new(), Vec::new());
-    while let Some(bytes) = response.chunk().await.unwrap() {
-        let at = Instant::now();
-        buffer.extend_from_slice(&bytes);
-        while let Some(end) = buffer.windows(2).position(|pair| pair == b"\n\n") {
-            let event: Vec<u8> = buffer.drain(..end + 2).collect();
-            let chunk: Option<Value> =
-                event.strip_prefix(b"data: ").and_then(|d| serde_json::from_slice(d).ok());
-            let text = chunk.as_ref().and_then(|c| c.pointer("/choices/0/delta/content")?.as_str());
-            if text.is_some_and(|text| !text.is_empty()) {
-                stamps.push(at);
-            }
+fn judge(options: &Options) -> ExitCode {
+    let asks = |part| options.parts.is_empty() || options.parts.contains(&part);
+    let rounds = options.rounds as usize;
+    let mut verdict = Verdict::default();
+    println!("{}", verdict::machine());
+    if asks(Part::Ttft) {
+        versus::run(&Load::ALL, rounds, &mut verdict);
+    } else if asks(Part::Cpu) {
+        versus::run(&[Load::STEADY], rounds, &mut verdict);
+    }
+    if asks(Part::Scrape) {
+        scrape::run(rounds, &mut verdict);
+    }
+    if asks(Part::Allocations) {
+        count_allocations();
+    }
+    verdict.exit_code()
+}
+
+/// Counting takes time, so it happens in a binary of its own: nothing that is compared here may pay for it.
+fn count_allocations() {
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.args(["bench", "--quiet", "--bench", "allocations"]).current_dir(env!("CARGO_MANIFEST_DIR"));
+    // What cargo told this process about itself would make it build every dependency that looks at it anew.
+    for (name, _) in std::env::vars_os() {
+        let told = name.to_string_lossy();
+        if told == "CARGO"
+            || ["CARGO_PKG_", "CARGO_MANIFEST_", "CARGO_BIN_"].iter().any(|p| told.starts_with(p))
+        {
+            cargo.env_remove(&name);
         }
     }
-    stamps.len()
+    let status = cargo.status().expect("cargo can be started");
+    assert!(status.success(), "allocations cannot be counted");
 }
 
-/// The scheduled server, in a process of its own.
-struct Server {
-    child: Child,
-    address: String,
+fn micros(text: &str) -> Duration {
+    Duration::from_micros(u64::from(number(text)))
 }
 
-impl Server {
-    fn start(itl: Duration, tokens: usize) -> Self {
-        let itself = std::env::current_exe().unwrap();
-        let mut command = Command::new(itself);
-        command.args(["serve", &itl.as_micros().to_string(), &tokens.to_string()]);
-        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
-        let mut address = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut address).unwrap();
-        Self { child, address: address.trim().to_owned() }
-    }
-
-    fn url(&self) -> String {
-        format!("http://{}", self.address)
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-/// Threads that are there before they are needed: starting one takes longer than what is measured.
-fn serve(itl: Duration, tokens: usize) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    println!("{}", listener.local_addr().unwrap());
-    let threads: Vec<_> = (0..160)
-        .map(|_| {
-            let listener = listener.try_clone().unwrap();
-            std::thread::spawn(move || {
-                while let Ok((stream, _)) = listener.accept() {
-                    // A client that goes away is the client's business.
-                    let _ = answer(stream, itl, tokens);
-                }
-            })
-        })
-        .collect();
-    for thread in threads {
-        thread.join().unwrap();
-    }
-}
-
-fn answer(mut stream: TcpStream, itl: Duration, tokens: usize) -> std::io::Result<()> {
-    stream.set_nodelay(true)?;
-    let mut request = vec![0; 1 << 16];
-    while stream.read(&mut request)? > 0 {
-        let came = Instant::now();
-        stream.write_all(
-            b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n",
-        )?;
-        let mut due = came + TTFT;
-        for _ in 0..tokens {
-            wait_until(due);
-            stream.write_all(chunk(TOKEN).as_bytes())?;
-            due += itl;
-        }
-        stream.write_all(format!("{}{}0\r\n\r\n", chunk(LAST), chunk("[DONE]")).as_bytes())?;
-    }
-    Ok(())
-}
-
-#[expect(clippy::disallowed_methods, reason = "this thread is the schedule that others are measured against")]
-fn wait_until(due: Instant) {
-    std::thread::sleep(due.saturating_duration_since(Instant::now()));
-}
-
-fn chunk(data: &str) -> String {
-    let event = format!("data: {data}\n\n");
-    format!("{:x}\r\n{event}\r\n", event.len())
+fn number(text: &str) -> u32 {
+    text.parse().expect("this bench wrote a number")
 }
