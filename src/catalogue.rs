@@ -9,7 +9,7 @@ mod releases;
 use crate::compare::Metric;
 use crate::domain::{self, Goal, Measure, Slo, Target};
 pub use history::{HISTORY_BYTES, HISTORY_FAILING, HISTORY_LOST, HISTORY_PROBES};
-pub use labels::{Direction, Label, Phase, ServerPhase};
+pub use labels::{ACCEPTED, DRAFTED, Direction, Label, Phase, ServerPhase};
 pub use markdown::markdown;
 pub use releases::{
     COMPARED, SHARE_SHIFT, SHARE_SHIFT_LOWER, SHARE_SHIFT_UPPER, SHIFT, SHIFT_LOWER, SHIFT_UPPER, VERDICT,
@@ -45,8 +45,12 @@ pub enum Scope {
     Slo,
     /// The same and `metric`, of objectives that bound a duration.
     Bounded,
+    /// `target`, `workload`. A series comes when the server first states what it counts.
+    Stated,
     /// `target`
     Target,
+    /// `target`, of targets over https whose certificates are not verified: most have none.
+    Unverified,
     /// The same, of targets over https. A series comes with the first handshake: no value before it would be
     /// true, and a 0 would be a certificate that ended in 1970.
     Secure,
@@ -69,7 +73,8 @@ impl Scope {
 
     /// Whether its series are there from the start.
     pub fn is_there_at_once(self) -> bool {
-        !matches!(self, Self::Secure | Self::Released) && !self.awaits_a_change()
+        !matches!(self, Self::Secure | Self::Released | Self::Stated | Self::Unverified)
+            && !self.awaits_a_change()
     }
 }
 
@@ -197,6 +202,15 @@ pub const TOKENS: Family = labelled(
     ),
     Label::Direction,
 );
+pub const SPECULATIVE_TOKENS: Family = labelled(
+    family(
+        "sloprobe_speculative_tokens_total",
+        Counter,
+        Scope::Stated,
+        "Speculative decoding, of servers that state it: tokens that a draft proposed, and those of them that the model accepted.",
+    ),
+    Label::Speculation,
+);
 pub const IN_FLIGHT: Family = family("sloprobe_in_flight", Gauge, Workload, "Probes under way.");
 pub const UP: Family = family(
     "sloprobe_up",
@@ -269,6 +283,12 @@ pub const CERTIFICATE_EXPIRY: Family = family(
     Scope::Secure,
     "When the certificates that an https target presented last, trusted or not, end: the earliest of the chain. No series before the first handshake.",
 );
+pub const CERTIFICATE_UNVERIFIED: Family = family(
+    "sloprobe_certificate_unverified",
+    Gauge,
+    Scope::Unverified,
+    "Always 1: the certificate of this target is not verified (insecure_skip_verify), so anybody on the way can answer in its place. No series for other targets.",
+);
 pub const LAG: Family = family(
     "sloprobe_lag_seconds",
     Histogram(buckets::LAG),
@@ -299,7 +319,7 @@ pub const BUILD_INFO: Family = labelled(
 );
 
 /// In the order of the documentation.
-pub const ALL: [&Family; 48] = [
+pub const ALL: [&Family; 50] = [
     &PROBES,
     &FAILURES,
     &ANSWERS,
@@ -318,6 +338,7 @@ pub const ALL: [&Family; 48] = [
     &SERVER,
     &TOKENS_PER_SECOND,
     &TOKENS,
+    &SPECULATIVE_TOKENS,
     &IN_FLIGHT,
     &UP,
     &LAST_SUCCESS,
@@ -331,6 +352,7 @@ pub const ALL: [&Family; 48] = [
     &TARGET_INFO,
     &RELEASE_TIME,
     &CERTIFICATE_EXPIRY,
+    &CERTIFICATE_UNVERIFIED,
     &VERDICT,
     &SHIFT,
     &SHIFT_LOWER,
@@ -354,10 +376,12 @@ impl Family {
     /// Names of the labels with a closed set of values, scope first.
     pub fn labels(&self) -> Vec<&'static str> {
         let scope: &[&str] = match self.scope {
-            Scope::Workload | Scope::Rag => &["target", "workload"],
+            Scope::Workload | Scope::Rag | Scope::Stated => &["target", "workload"],
             Scope::Slo => &["target", "workload", "slo"],
             Scope::Bounded => &["target", "workload", "slo", "metric"],
-            Scope::Target | Scope::Secure | Scope::Released | Scope::Changed => &["target"],
+            Scope::Target | Scope::Secure | Scope::Unverified | Scope::Released | Scope::Changed => {
+                &["target"]
+            }
             Scope::Compared(_) => &["target", "workload", "metric"],
             Scope::Daemon => &[],
         };
@@ -368,13 +392,14 @@ impl Family {
     pub fn series(&self, targets: &[impl AsRef<Target>], slos: &[impl AsRef<Slo>]) -> usize {
         let workloads = || -> usize { targets.iter().map(|target| target.as_ref().mix.len()).sum() };
         let places = match self.scope {
-            Scope::Workload => workloads(),
+            Scope::Workload | Scope::Stated => workloads(),
             Scope::Compared(metrics) => workloads() * metrics.len(),
             Scope::Rag => targets.iter().map(|target| has_facts(target.as_ref())).sum(),
             Scope::Slo => covered(targets, slos, |_| true),
             Scope::Bounded => covered(targets, slos, |slo| slo.goal.bound().is_some()),
             Scope::Target | Scope::Released | Scope::Changed => targets.len(),
             Scope::Secure => targets.iter().filter(|target| target.as_ref().is_secure()).count(),
+            Scope::Unverified => targets.iter().filter(|target| target.as_ref().skips_verification()).count(),
             Scope::Daemon => 1,
         };
         let each = match self.kind {

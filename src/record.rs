@@ -116,7 +116,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 mod tests {
     use super::*;
     use crate::domain::sample::Itl;
-    use crate::domain::{Failure, Goal, Measure, Sample, Tokens, fixture};
+    use crate::domain::{Failure, Goal, Measure, Sample, Speculation, Tokens, fixture};
 
     const MS: Duration = Duration::from_millis(1);
 
@@ -247,6 +247,36 @@ mod tests {
         assert_eq!(recorder.counted(&target, &target.mix[0].workload, up), [3, 1]);
         assert!(close(of("error_budget_ratio", "w", "up"), 0.01));
         assert!(close(of("window_seconds", "w", "up"), 2_592_000.0));
+    }
+
+    #[test]
+    fn guesses_have_series_once_a_server_states_them() {
+        let target = fixture::target("t", &["w"]);
+        let recorder = Recorder::new(std::slice::from_ref(&target), &[]).unwrap();
+        let text = || prometheus::TextEncoder::new().encode_to_string(&recorder.registry().gather()).unwrap();
+        let mut report = fixture::report(&target, sample(), None);
+        recorder.record(&report);
+        assert!(!text().contains("speculative"), "{}", text());
+        report.tokens.speculation = Some(Speculation { drafted: 48, accepted: 39 });
+        recorder.record(&report);
+        recorder.record(&report);
+        for (kind, count) in [("drafted", 96.0), ("accepted", 78.0)] {
+            let series =
+                format!(r#"sloprobe_speculative_tokens_total{{kind="{kind}",target="t",workload="w"}}"#);
+            assert!(close(value(&recorder, &series), count), "{kind}");
+        }
+    }
+
+    #[test]
+    fn a_target_whose_certificate_is_not_verified_is_shown() {
+        const SERIES: &str = r#"sloprobe_certificate_unverified{target="t"}"#;
+        let mut target = (*fixture::target("t", &["w"])).clone();
+        target.url = "https://localhost".parse().unwrap();
+        let recorder = |target: &Target| Recorder::new(&[Arc::new(target.clone())], &[]).unwrap();
+        let text = prometheus::TextEncoder::new().encode_to_string(&recorder(&target).registry().gather());
+        assert!(!text.unwrap().contains("unverified"));
+        target.way.insecure_skip_verify = true;
+        assert!(close(value(&recorder(&target), SERIES), 1.0));
     }
 
     #[test]

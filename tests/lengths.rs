@@ -13,8 +13,9 @@ use serde_json::Value;
 use sloprobe::config::Plan;
 use sloprobe::daemon::{Daemon, Memory, sources};
 use sloprobe::domain::{Failure, Report, Verdict};
-use sloprobe::probe::{self, Job, Transport, Trust};
-use sloprobe::workload::Posed;
+use sloprobe::probe::{Transport, Trust};
+use sloprobe::schedule::pulse::Pulse;
+use sloprobe::schedule::trip::{Errand, Trip};
 use support::{PATIENT, Prober, Server, Step, answer, event, head, in_time, ms, plan, punctually, text};
 use tokio::net::TcpListener;
 use tokio::time::Instant;
@@ -104,18 +105,15 @@ fn prompts(server: &Server) -> Vec<(u64, u64)> {
 /// Probes one after another, as the schedule of a target does.
 async fn probe(plan: &Plan, probes: usize) -> Vec<Report> {
     let target = &plan.targets[0];
-    let transport = Transport::new(target, &Trust::default()).unwrap();
+    let transport = Arc::new(Transport::new(target, &Trust::default()).unwrap());
+    let trip = Trip { transport, pulse: Arc::new(Pulse::new(Instant::now())) };
     let mut source = sources(target, &Memory::load(None)).remove(0);
     let mut reports = Vec::new();
     for _ in 0..probes {
         let workload = Arc::clone(&target.mix[0].workload);
-        let job =
-            Job { target: Arc::clone(target), workload, prompt: source.next_prompt(), due: Instant::now() };
-        let posed = Posed::of(&job.workload, &job.prompt);
-        let mut report = probe::run(&transport, job).await;
-        posed.judge(&mut report, false);
-        source.learner().hear(&report);
-        reports.push(report);
+        let (draft, learner) = (source.next_draft(), source.learner());
+        let errand = Errand { workload, draft, learner, due: Instant::now() };
+        reports.push(trip.measure(errand).await.finish());
     }
     reports
 }

@@ -12,6 +12,7 @@ pub enum Label {
     Phase,
     ServerPhase,
     Direction,
+    Speculation,
     Depth,
     Quantile,
     /// What is known of a release beside the one before.
@@ -46,6 +47,10 @@ pub enum Direction {
     Output,
 }
 
+/// The values of [`Label::Speculation`].
+pub const DRAFTED: &str = "drafted";
+pub const ACCEPTED: &str = "accepted";
+
 impl Label {
     /// None for info metrics, whose labels depend on the configuration.
     pub fn name(self) -> Option<&'static str> {
@@ -54,6 +59,7 @@ impl Label {
             Self::Verdict | Self::ReleaseVerdict => Some("verdict"),
             Self::Phase | Self::ServerPhase => Some("phase"),
             Self::Direction => Some("direction"),
+            Self::Speculation => Some("kind"),
             Self::Depth => Some("depth"),
             Self::Quantile => Some("quantile"),
             Self::Info => None,
@@ -68,6 +74,7 @@ impl Label {
             Self::Phase => Phase::ALL.iter().map(|p| p.label()).collect(),
             Self::ServerPhase => ServerPhase::ALL.iter().map(|p| p.label()).collect(),
             Self::Direction => Direction::ALL.iter().map(|d| d.label()).collect(),
+            Self::Speculation => vec![DRAFTED, ACCEPTED],
             Self::Depth => Depth::BANDS.to_vec(),
             Self::Quantile => Quantile::ALL.iter().map(|q| q.label()).collect(),
             Self::ReleaseVerdict => compare::Verdict::ALL.iter().map(|v| v.label()).collect(),

@@ -17,8 +17,10 @@ pub(super) const BURN_WINDOW: &str = "1h";
 fn matchers(family: &Family) -> Vec<&'static str> {
     match family.scope {
         Scope::Daemon => vec![r#"instance=~"$instance""#],
-        Scope::Target | Scope::Secure | Scope::Released | Scope::Changed => vec![r#"target=~"$target""#],
-        Scope::Workload | Scope::Rag | Scope::Slo | Scope::Bounded | Scope::Compared(_) => {
+        Scope::Target | Scope::Secure | Scope::Unverified | Scope::Released | Scope::Changed => {
+            vec![r#"target=~"$target""#]
+        }
+        Scope::Workload | Scope::Stated | Scope::Rag | Scope::Slo | Scope::Bounded | Scope::Compared(_) => {
             vec![r#"target=~"$target""#, r#"workload=~"$workload""#]
         }
     }

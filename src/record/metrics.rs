@@ -15,7 +15,7 @@ use super::place::PlaceMetrics;
 use super::process::Process;
 use crate::catalogue::{self as cat, Family, Kind, Scope};
 use crate::domain::clock::unix_seconds;
-use crate::domain::{self, Makeup, Report, Share, Slo, Target, Workload};
+use crate::domain::{self, Makeup, Report, Share, Slo, Speculation, Target, Workload};
 
 #[derive(Debug)]
 pub(super) struct Metrics {
@@ -25,6 +25,7 @@ pub(super) struct Metrics {
     info: TargetInfo,
     release_time: GaugeVec,
     certificate_expiry: GaugeVec,
+    speculative_tokens: IntCounterVec,
     lag: Histogram,
     loop_lag: Histogram,
     reload_ok: Gauge,
@@ -103,6 +104,7 @@ impl Metrics {
             info: register(r, TargetInfo::new(options(&cat::TARGET_INFO), targets)?)?,
             release_time: gauge(r, &cat::RELEASE_TIME, &places)?,
             certificate_expiry: gauge(r, &cat::CERTIFICATE_EXPIRY, &places)?,
+            speculative_tokens: counter(r, &cat::SPECULATIVE_TOKENS, &places)?,
             lag: histogram(r, &cat::LAG, &places)?.with_label_values::<&str>(&[]),
             loop_lag: histogram(r, &cat::LOOP_LAG, &places)?.with_label_values::<&str>(&[]),
             reload_ok: gauge(r, &cat::RELOAD_OK, &places)?.with_label_values::<&str>(&[]),
@@ -143,6 +145,12 @@ impl Metrics {
             let series = self.certificate_expiry.with_label_values(&[&*report.target.name]);
             series.set(unix_seconds(expiry));
         }
+        if let Some(Speculation { drafted, accepted }) = report.tokens.speculation {
+            let [target, workload] = [&*report.target.name, &*report.workload.name];
+            for (kind, count) in [(cat::DRAFTED, drafted), (cat::ACCEPTED, accepted)] {
+                self.speculative_tokens.with_label_values(&[target, workload, kind]).inc_by(count);
+            }
+        }
         if let Some(place) = self.place(&report.target, &report.workload) {
             place.record(report, now);
         }
@@ -156,6 +164,10 @@ impl Metrics {
                 let interval = intervals.with_label_values(&[&*target.name, &*share.workload.name]);
                 interval.set(target.interval_of(share).as_secs_f64());
             }
+        }
+        let unverified: GaugeVec = gauge(&self.registry, &cat::CERTIFICATE_UNVERIFIED, places)?;
+        for target in targets.iter().filter(|target| target.skips_verification()) {
+            unverified.with_label_values(&[&*target.name]).set(1.0);
         }
         let build = HashMap::from([
             ("version".into(), env!("CARGO_PKG_VERSION").into()),
@@ -213,9 +225,13 @@ impl Places {
             Scope::Slo => self.slos.clone(),
             Scope::Target => self.targets.clone(),
             // The last with the objectives, which know their metric.
-            Scope::Secure | Scope::Released | Scope::Compared(_) | Scope::Changed | Scope::Bounded => {
-                Vec::new()
-            }
+            Scope::Secure
+            | Scope::Released
+            | Scope::Stated
+            | Scope::Unverified
+            | Scope::Compared(_)
+            | Scope::Changed
+            | Scope::Bounded => Vec::new(),
             Scope::Daemon => vec![Vec::new()],
         };
         let Some(label) = family.label else { return scope };

@@ -69,9 +69,7 @@ fn main() -> ExitCode {
 /// As the real binary does it.
 fn run_daemon(args: &[&str]) -> ExitCode {
     answer_with_counts();
-    let cli = Cli::parse_from(["sloprobe"].iter().chain(args));
-    let runtime = tokio::runtime::Runtime::new().expect("a runtime can be built");
-    runtime.block_on(cli::run(cli))
+    cli::start(Cli::parse_from(["sloprobe"].iter().chain(args)))
 }
 
 /// Tells for every line of the standard input how often this process has allocated.
