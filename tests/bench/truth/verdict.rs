@@ -4,11 +4,13 @@ use std::process::ExitCode;
 
 #[derive(Debug, Default)]
 pub struct Verdict {
+    judged: usize,
     missed: Vec<String>,
 }
 
 impl Verdict {
     pub fn at_most(&mut self, what: &str, measured: f64, most: f64) {
+        self.judged += 1;
         let is_met = measured <= most;
         let word = if is_met { "met   " } else { "MISSED" };
         let line = format!("{what}: {measured:.3}, at most {most:.3}");
@@ -21,10 +23,10 @@ impl Verdict {
     /// Tells all that was missed once more.
     pub fn exit_code(&self) -> ExitCode {
         if self.missed.is_empty() {
-            println!("\nevery bar is met");
+            println!("\n{} bars, none missed", self.judged);
             return ExitCode::SUCCESS;
         }
-        println!("\n{} missed:", self.missed.len());
+        println!("\n{} bars, {} missed:", self.judged, self.missed.len());
         for line in &self.missed {
             println!("  {line}");
         }
