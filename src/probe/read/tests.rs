@@ -55,7 +55,8 @@ fn a_limit_that_hidden_reasoning_used_up_is_no_failure() {
     let reasoned = r#"{"choices":[],"usage":{"prompt_tokens":9,"completion_tokens":20,"completion_tokens_details":{"reasoning_tokens":20}}}"#;
     let (outcome, timeline, tokens) = read(&[ROLE, cut, reasoned, "[DONE]"]);
     assert_eq!((outcome, timeline.deltas.len(), tokens.reasoning), (Ok(()), 0, Some(20)));
-    assert_eq!(failure(&[ROLE, cut, &usage(20), "[DONE]"]), None);
+    // Twenty tokens of nothing, and no word of reasoning: an engine that writes blanks is broken.
+    assert_eq!(failure(&[ROLE, cut, &usage(20), "[DONE]"]), Some(Failure::Empty));
     assert_eq!(failure(&[ROLE, cut, &usage(0), "[DONE]"]), Some(Failure::Empty));
     assert_eq!(failure(&[ROLE, cut, "[DONE]"]), Some(Failure::Empty));
     assert_eq!(failure(&[ROLE, FINISH, &usage(20), "[DONE]"]), Some(Failure::Empty));
