@@ -118,7 +118,9 @@ impl Daemon {
         Ok(Self {
             transports: transports?,
             consumers: Vec::new(),
-            measuring: Measuring::Threads(plan.threads.unwrap_or_else(|| threads_for(plan.most_under_way()))),
+            measuring: Measuring::Threads(
+                plan.threads.unwrap_or_else(|| threads_for(plan.usually_under_way())),
+            ),
             plan,
             recorder,
             releases,

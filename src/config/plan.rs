@@ -52,10 +52,22 @@ pub struct Keep {
 }
 
 impl Plan {
-    /// As many probes as may be under way at a time.
-    pub fn most_under_way(&self) -> usize {
-        self.limits.in_flight.min(self.targets.iter().map(|target| target.in_flight).sum())
+    /// About as many probes as are under way at a time, if answers come at an ordinary pace.
+    pub fn usually_under_way(&self) -> usize {
+        let of_target = |target: &Target| {
+            let shares =
+                target.mix.iter().map(|share| f64::from(share.weight) * usual_seconds(&share.workload));
+            let seconds = shares.sum::<f64>() / f64::from(target.total_weight().max(1));
+            (seconds / target.rate.interval.as_secs_f64()).min(target.in_flight as f64)
+        };
+        let all: f64 = self.targets.iter().map(|target| of_target(target)).sum();
+        self.limits.in_flight.min(all.ceil() as usize)
     }
+}
+
+/// How long an ordinary engine takes for an answer: a second to the first token, then thirty tokens a second.
+fn usual_seconds(workload: &Workload) -> f64 {
+    1.0 + f64::from(workload.output_tokens.longest()) / 30.0
 }
 
 impl Default for Keep {

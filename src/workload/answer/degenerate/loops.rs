@@ -1,6 +1,6 @@
 //! Exact loops: the same characters again and again, whatever their length, wherever they begin.
 
-use std::collections::HashMap;
+use foldhash::{HashMap, HashMapExt as _};
 
 use super::super::plain::is_han;
 use super::runs::is_drawn;
@@ -73,7 +73,7 @@ fn squeezed(text: &str) -> Vec<char> {
 fn distances(chars: &[char], piece: usize) -> Vec<usize> {
     const BASE: u64 = 0x0100_0000_01b3;
     let leaving = (0..piece).fold(1_u64, |power, _| power.wrapping_mul(BASE));
-    let mut last_place: HashMap<u64, usize> = HashMap::new();
+    let mut last_place: HashMap<u64, usize> = HashMap::with_capacity(chars.len());
     let mut counts: HashMap<usize, usize> = HashMap::new();
     let mut hash = 0_u64;
     for (at, &c) in chars.iter().enumerate() {

@@ -1,6 +1,6 @@
 //! Sentences that come again, in any order, also when only a counter in them changes.
 
-use std::collections::HashMap;
+use foldhash::{HashMap, HashMapExt as _};
 
 use super::super::plain::is_han;
 use super::{sentences, share};
