@@ -30,7 +30,7 @@ use crate::schedule::identify::{self, Pace};
 use crate::schedule::measuring::{Defect, MeasuringThread, threads_for};
 use crate::schedule::standing::Standing;
 use crate::schedule::trip::Trip;
-use crate::serve::{self, Shown};
+use crate::serve::{self, Exposition, Shown};
 use crate::workload::{Learner, Source};
 use crew::Crew;
 use keeper::Keeper;
@@ -162,6 +162,7 @@ impl Daemon {
             recorder: self.recorder(),
             releases: self.releases(),
             targets: self.plan.targets.clone(),
+            exposition: Exposition::default(),
             ready: AtomicBool::new(true),
         });
         let (desk, inbox) = self.open_desk().map_err(Error::Thread)?;

@@ -1,6 +1,7 @@
 //! What the daemon shows over HTTP: metrics, health, and a page that leads to them; and the marks that it takes.
 
 mod marks;
+mod scrape;
 
 use std::fmt::Write as _;
 use std::io;
@@ -19,6 +20,8 @@ use crate::domain::Target;
 use crate::expose;
 use crate::record::Recorder;
 use crate::release::Releases;
+pub use scrape::Exposition;
+use scrape::NotWritten;
 
 /// What the routes look at.
 #[derive(Debug)]
@@ -26,6 +29,7 @@ pub struct Shown {
     pub recorder: Arc<Recorder>,
     pub releases: Arc<Releases>,
     pub targets: Vec<Arc<Target>>,
+    pub exposition: Exposition,
     /// Whether probes are being sent.
     pub ready: AtomicBool,
 }
@@ -46,10 +50,9 @@ fn router(shown: Arc<Shown>) -> Router {
 }
 
 async fn metrics(State(shown): State<Arc<Shown>>) -> Response {
-    match expose::text(shown.recorder.registry()) {
+    match shown.exposition.text(&shown.recorder).await {
         Ok(text) => ([(CONTENT_TYPE, expose::TEXT)], text).into_response(),
-        Err(error) => {
-            tracing::error!(%error, "cannot write the metrics");
+        Err(NotWritten) => {
             (StatusCode::INTERNAL_SERVER_ERROR, "cannot write the metrics; the log says why\n")
                 .into_response()
         }

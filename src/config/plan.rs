@@ -65,9 +65,9 @@ impl Plan {
     }
 }
 
-/// How long an ordinary engine takes for an answer: a second to the first token, then thirty tokens a second.
+/// How long an ordinary engine takes for an answer: a second to the first token, then forty tokens a second.
 fn usual_seconds(workload: &Workload) -> f64 {
-    1.0 + f64::from(workload.output_tokens.longest()) / 30.0
+    1.0 + f64::from(workload.output_tokens.longest()) / 40.0
 }
 
 impl Default for Keep {

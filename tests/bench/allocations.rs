@@ -53,13 +53,13 @@ fn main() -> ExitCode {
             engine::serve(script).expect("the engine can listen");
         }
         ["daemon", ref args @ ..] => return run_daemon(args),
-        ["bare", address, step, tokens] => {
+        ["bare", address, step, tokens, targets] => {
             answer_with_counts();
-            bare::run("one", &Ask::new(address, number(tokens)), micros(step));
+            bare::run("one", &Ask::new(address, number(tokens), number(targets)), micros(step));
         }
-        ["raw", address, step, tokens] => {
+        ["raw", address, step, tokens, targets] => {
             answer_with_counts();
-            raw::run(&Ask::new(address, number(tokens)), micros(step));
+            raw::run(&Ask::new(address, number(tokens), number(targets)), micros(step));
         }
         _ => compare(),
     }
@@ -104,7 +104,8 @@ fn allocations_per_probe(client: &str, tokens: u32) -> f64 {
         return counted;
     }
     let micros = load.step().as_micros().to_string();
-    let mut command = itself(&[client, &engine.address, &micros, &tokens.to_string()]);
+    let mut command =
+        itself(&[client, &engine.address, &micros, &tokens.to_string(), &load.targets.to_string()]);
     let (_process, mut counts) = Process::start_talking(&mut command);
     count(&mut counts, &mut engine, &load)
 }

@@ -3,7 +3,8 @@
 //! An engine in a process of its own sends tokens on a known schedule and states in each answer when it really wrote
 //! the first one. Three clients measure it in turn, at the same rate: the daemon as users run it, with history on; bare
 //! reqwest; and a raw socket, which is the floor. The error of a TTFT is what the client measured less what the
-//! engine did, so neither is blamed for an engine that is late.
+//! engine did, so neither is blamed for an engine that is late. All targets have one address here; each client keeps
+//! connections of its own for each of them, as it would have to elsewhere.
 //!
 //! | part | what is judged |
 //! |---|---|
@@ -81,10 +82,12 @@ fn main() -> ExitCode {
             let script = Script { ttft: micros(ttft), itl: micros(itl), tokens: number(tokens) };
             engine::serve(script).expect("the engine can listen");
         }
-        ["bare", threads, address, step, tokens] => {
-            bare::run(threads, &Ask::new(address, number(tokens)), micros(step));
+        ["bare", threads, address, step, tokens, targets] => {
+            bare::run(threads, &Ask::new(address, number(tokens), number(targets)), micros(step));
         }
-        ["raw", _, address, step, tokens] => raw::run(&Ask::new(address, number(tokens)), micros(step)),
+        ["raw", _, address, step, tokens, targets] => {
+            raw::run(&Ask::new(address, number(tokens), number(targets)), micros(step));
+        }
         _ => return judge(&Options::parse()),
     }
     ExitCode::SUCCESS

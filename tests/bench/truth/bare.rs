@@ -1,4 +1,4 @@
-//! Bare reqwest: what a good engineer writes in an afternoon. One client for all, read, split, parse, stamp.
+//! Bare reqwest: what a good engineer writes in an afternoon. A client for each target, read, split, parse, stamp.
 
 use std::time::Duration;
 
@@ -18,10 +18,10 @@ pub fn runtime(threads: &str) -> std::io::Result<Runtime> {
 
 pub fn run(threads: &str, ask: &Ask, interval: Duration) {
     let runtime = runtime(threads).expect("a runtime can be built");
-    let client = client();
+    let clients: Vec<_> = (0..ask.targets).map(|_| client()).collect();
     let url = format!("http://{}/v1/chat/completions", ask.address);
-    runtime.block_on(open_loop(interval, |ended| {
-        let request = client
+    runtime.block_on(open_loop(interval, |number, ended| {
+        let request = clients[number % clients.len()]
             .post(&url)
             .header("content-type", "application/json")
             .header("accept", "text/event-stream")

@@ -16,6 +16,8 @@ use crate::trip::Trip;
 pub struct Ask {
     pub address: String,
     pub body: String,
+    /// Each is an endpoint with connections of its own, though all have one address here.
+    pub targets: usize,
 }
 
 /// The events of one answer, as they come.
@@ -34,11 +36,11 @@ const PROMPT: &str = "The river bends twice before it reaches the old mill, and 
                       How many do Anna and Cara have together? Write the number first, then explain it in some words.";
 
 impl Ask {
-    pub fn new(address: &str, tokens: u32) -> Self {
+    pub fn new(address: &str, tokens: u32, targets: u32) -> Self {
         let body = format!(
             r#"{{"model":"m","messages":[{{"role":"user","content":"{PROMPT}"}}],"stream":true,"max_tokens":{tokens},"stream_options":{{"include_usage":true}}}}"#
         );
-        Self { address: address.to_owned(), body }
+        Self { address: address.to_owned(), body, targets: targets as usize }
     }
 }
 
@@ -85,14 +87,15 @@ impl Answer {
     }
 }
 
-/// Starts a trip at every interval until this process is asked to end; then prints those that came to an end.
-pub async fn open_loop(interval: Duration, start_trip: impl Fn(mpsc::UnboundedSender<Trip>)) {
+/// Starts a trip at every interval, each with its number, until this process is asked to end; then prints those that
+/// came to an end.
+pub async fn open_loop(interval: Duration, start_trip: impl Fn(usize, mpsc::UnboundedSender<Trip>)) {
     let mut asked_to_end = signal(SignalKind::terminate()).expect("signals can be caught");
     let (ended, mut trips) = mpsc::unbounded_channel();
     let begin = Instant::now();
     for count in 0.. {
         tokio::select! {
-            () = sleep_until(begin + interval * count) => start_trip(ended.clone()),
+            () = sleep_until(begin + interval * count) => start_trip(count as usize, ended.clone()),
             _ = asked_to_end.recv() => break,
         }
     }

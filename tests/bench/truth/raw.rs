@@ -27,7 +27,7 @@ enum At {
 }
 
 pub fn run(ask: &Ask, interval: Duration) {
-    let Ask { address, body } = ask;
+    let Ask { address, body, .. } = ask;
     let request: Rc<str> = format!(
         "POST /v1/chat/completions HTTP/1.1\r\nhost: {address}\r\ncontent-type: application/json\r\n\
          accept: text/event-stream\r\ncontent-length: {}\r\n\r\n{body}",
@@ -35,9 +35,10 @@ pub fn run(ask: &Ask, interval: Duration) {
     )
     .into();
     let address: Rc<str> = address.as_str().into();
-    let idle = Idle::default();
-    let trips = open_loop(interval, |ended| {
-        let (address, request, idle) = (Rc::clone(&address), Rc::clone(&request), Rc::clone(&idle));
+    let idle: Vec<_> = (0..ask.targets).map(|_| Idle::default()).collect();
+    let trips = open_loop(interval, |number, ended| {
+        let idle = Rc::clone(&idle[number % idle.len()]);
+        let (address, request) = (Rc::clone(&address), Rc::clone(&request));
         spawn_local(async move {
             if let Ok(Some(trip)) = travel(&address, &request, &idle).await {
                 let _ = ended.send(trip);

@@ -74,7 +74,8 @@ impl Client {
             Self::BareOne => ["bare", "one"],
             _ => ["bare", "many"],
         };
-        let mut command = itself(&[word[0], word[1], &engine.address, &micros, &tokens]);
+        let targets = load.targets.to_string();
+        let mut command = itself(&[word[0], word[1], &engine.address, &micros, &tokens, &targets]);
         let process = Process::start(command.stdout(Stdio::piped()));
         let window = Window::watch(&process, engine, load);
         let printed = process.end();

@@ -1,0 +1,95 @@
+//! The text of the metrics, written once for all who ask at the same time.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use tokio::sync::Mutex;
+use tokio::task::spawn_blocking;
+use tokio::time::{Instant, sleep_until};
+
+use crate::expose;
+use crate::record::Recorder;
+
+/// Writing takes at most one part in so many of a processor's time: however often somebody scrapes, it does not keep
+/// what is measured waiting.
+const PARTS: u32 = 4;
+
+/// Writes one text at a time. Whoever asks while one is being written waits for the next, and shares it with all others
+/// who wait.
+#[derive(Debug, Default)]
+pub struct Exposition(Mutex<Option<Written>>);
+
+#[derive(Debug)]
+struct Written {
+    /// When the writing began: what was measured later is not in it.
+    began: Instant,
+    took: Duration,
+    text: Bytes,
+}
+
+/// The text could not be written; the log says why.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NotWritten;
+
+impl Exposition {
+    /// A text that was begun after this was called.
+    pub async fn text(&self, recorder: &Arc<Recorder>) -> Result<Bytes, NotWritten> {
+        let asked = Instant::now();
+        let mut newest = self.0.lock().await;
+        if let Some(written) = newest.as_ref() {
+            if written.began >= asked {
+                return Ok(written.text.clone());
+            }
+            sleep_until(written.began + PARTS * written.took).await;
+        }
+        let began = Instant::now();
+        let recorder = Arc::clone(recorder);
+        let text = match spawn_blocking(move || expose::text(recorder.registry())).await {
+            Ok(Ok(text)) => Bytes::from(text),
+            Ok(Err(error)) => {
+                tracing::error!(%error, "cannot write the metrics");
+                return Err(NotWritten);
+            }
+            Err(error) => {
+                tracing::error!(%error, "cannot write the metrics; please report it");
+                return Err(NotWritten);
+            }
+        };
+        *newest = Some(Written { began, took: Instant::now() - began, text: text.clone() });
+        Ok(text)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::{Sample, fixture};
+
+    #[tokio::test]
+    async fn those_who_ask_together_share_a_text_and_who_asks_later_gets_a_newer_one() {
+        let target = fixture::target("t", &["w"]);
+        let recorder = Arc::new(Recorder::new(std::slice::from_ref(&target), &[]).unwrap());
+        let exposition = Exposition::default();
+        let ask = || exposition.text(&recorder);
+        // The first writes; the others asked before the second text was begun, and get the same.
+        let (first, second, third) = tokio::join!(ask(), ask(), ask());
+        let [first, second, third] = [first, second, third].map(Result::unwrap);
+        assert_ne!(first.as_ptr(), second.as_ptr());
+        assert_eq!(second.as_ptr(), third.as_ptr());
+        recorder.record(&fixture::report(&target, Sample::default(), None));
+        let later = String::from_utf8(ask().await.unwrap().to_vec()).unwrap();
+        assert!(later.contains("sloprobe_up{target=\"t\"} 1"), "{later}");
+    }
+
+    #[tokio::test]
+    async fn the_next_text_is_not_begun_before_the_last_has_paid_for_itself() {
+        let recorder = Arc::new(Recorder::new(&[fixture::target("t", &["w"])], &[]).unwrap());
+        let exposition = Exposition::default();
+        exposition.text(&recorder).await.unwrap();
+        let (began, took) = exposition.0.lock().await.as_ref().map(|last| (last.began, last.took)).unwrap();
+        exposition.text(&recorder).await.unwrap();
+        let next = exposition.0.lock().await.as_ref().map(|last| last.began).unwrap();
+        assert!(next >= began + PARTS * took, "{:?} after the last, which took {took:?}", next - began);
+    }
+}
