@@ -4,6 +4,7 @@ mod buckets;
 mod history;
 mod labels;
 mod markdown;
+mod objectives;
 mod releases;
 
 use crate::compare::Metric;
@@ -11,6 +12,7 @@ use crate::domain::{self, Goal, Measure, Slo, Target};
 pub use history::{HISTORY_BYTES, HISTORY_FAILING, HISTORY_LOST, HISTORY_PROBES};
 pub use labels::{ACCEPTED, DRAFTED, Direction, Label, Phase, ServerPhase};
 pub use markdown::markdown;
+pub use objectives::{SLO_BAD_EVENTS, SLO_BUDGET, SLO_EVENTS, SLO_THRESHOLD, SLO_WINDOW};
 pub use releases::{
     COMPARED, SHARE_SHIFT, SHARE_SHIFT_LOWER, SHARE_SHIFT_UPPER, SHIFT, SHIFT_LOWER, SHIFT_UPPER, VERDICT,
 };
@@ -235,32 +237,6 @@ pub const INTERVAL: Family = family(
     Gauge,
     Workload,
     "Configured mean time between two probes: absence alerts compare with it.",
-);
-pub const SLO_EVENTS: Family = family(
-    "sloprobe_slo_events_total",
-    Counter,
-    Scope::Slo,
-    "Probes that an objective counts, failed ones included. A skipped due time is none, nor is a probe that lacks what the objective is about.",
-);
-pub const SLO_BAD_EVENTS: Family = family(
-    "sloprobe_slo_bad_events_total",
-    Counter,
-    Scope::Slo,
-    "Those of them that were bad: failed, over the bound, or badly answered.",
-);
-pub const SLO_BUDGET: Family = family(
-    "sloprobe_slo_error_budget_ratio",
-    Gauge,
-    Scope::Slo,
-    "The share of events that may be bad: 1 minus the objective.",
-);
-pub const SLO_WINDOW: Family =
-    family("sloprobe_slo_window_seconds", Gauge, Scope::Slo, "The time that the error budget is for.");
-pub const SLO_THRESHOLD: Family = family(
-    "sloprobe_slo_threshold_seconds",
-    Gauge,
-    Scope::Bounded,
-    "The most that the metric of a good probe may be, of objectives about a duration: for drawing it beside what was measured.",
 );
 pub const TARGET_INFO: Family = labelled(
     family(
