@@ -182,6 +182,7 @@ async fn measure(planned: Vec<(usize, Planned, Instant)>) -> (Vec<(usize, Tries)
 /// Sends a probe; once more, with a shorter prompt, as long as it is refused for its length.
 async fn try_one(trip: &Trip, mut source: Source, mut due: Instant) -> Tries {
     let (workload, learner) = (Arc::clone(source.workload()), source.learner());
+    let was_known = !learner.is_new();
     let mut refused = Vec::new();
     let mut draft = source.next_draft();
     loop {
@@ -189,7 +190,8 @@ async fn try_one(trip: &Trip, mut source: Source, mut due: Instant) -> Tries {
         let (workload, learner) = (Arc::clone(&workload), learner.clone());
         let measured = trip.measure(Errand { workload, draft, learner, due }).await;
         if !lengths::is_worth_another_try(measured.report(), refused.len()) {
-            return Tries { refused, last: measured, room: trip.transport.knowledge().room() };
+            let room = trip.transport.knowledge().room();
+            return Tries { refused, last: measured, room, was_known };
         }
         // A refusal has no answer to judge, so that this takes no time here.
         refused.push(measured.finish());

@@ -27,6 +27,8 @@ pub(super) struct Tries {
     pub(super) refused: Vec<Report>,
     pub(super) last: Measured,
     pub(super) room: Room,
+    /// How the target counts was known before the first try.
+    pub(super) was_known: bool,
 }
 
 /// All that came of one probe: every try, in order, and what the target has room for.
@@ -34,6 +36,7 @@ pub(super) struct Tries {
 pub(super) struct Tried {
     pub(super) reports: Vec<Report>,
     pub(super) room: Room,
+    pub(super) was_known: bool,
 }
 
 /// Asks the targets how long prompts are by their tokenizers, as far as they have a page for it and in bounded time. What
@@ -55,9 +58,9 @@ pub(super) fn is_worth_another_try(report: &Report, refused: usize) -> bool {
 
 impl Tries {
     pub(super) fn finish(self) -> Tried {
-        let Self { mut refused, last, room } = self;
+        let Self { mut refused, last, room, was_known } = self;
         refused.push(last.finish());
-        Tried { reports: refused, room }
+        Tried { reports: refused, room, was_known }
     }
 }
 
@@ -84,6 +87,9 @@ impl Tried {
             let why = match self.room.context.or(self.room.input) {
                 Some(room) if self.room.beside(report.workload.output_tokens.longest()) < wanted => {
                     format!("no more fits, the target takes {room}")
+                }
+                _ if self.was_known => {
+                    "by the target's tokenizer no prompt of this kind comes nearer".to_owned()
                 }
                 _ => "nothing was known of the target's tokenizer; with state in [daemon] it is remembered"
                     .to_owned(),
