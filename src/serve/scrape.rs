@@ -18,7 +18,7 @@ const PARTS: u32 = 4;
 /// Writes one text at a time. Whoever asks while one is being written waits for the next, and shares it with all others
 /// who wait.
 #[derive(Debug, Default)]
-pub struct Exposition(Mutex<Option<Written>>);
+pub struct Exposition(Arc<Mutex<Option<Written>>>);
 
 #[derive(Debug)]
 struct Written {
@@ -36,33 +36,40 @@ impl Exposition {
     /// A text that was begun after this was called.
     pub async fn text(&self, recorder: &Arc<Recorder>) -> Result<Bytes, NotWritten> {
         let asked = Instant::now();
-        let mut newest = self.0.lock().await;
+        let mut newest = Arc::clone(&self.0).lock_owned().await;
         if let Some(written) = newest.as_ref() {
             if written.began >= asked {
                 return Ok(written.text.clone());
             }
             sleep_until(written.began + PARTS * written.took).await;
         }
-        let began = Instant::now();
-        let recorder = Arc::clone(recorder);
-        let text = match spawn_blocking(move || expose::text(recorder.registry())).await {
-            Ok(Ok(text)) => Bytes::from(text),
+        let (recorder, began) = (Arc::clone(recorder), Instant::now());
+        // The thread that writes holds the lock: whoever asks and goes away at once does not start another beside it.
+        let writing = spawn_blocking(move || {
+            let text = expose::text(recorder.registry()).map(Bytes::from);
+            if let Ok(text) = &text {
+                *newest = Some(Written { began, took: Instant::now() - began, text: text.clone() });
+            }
+            text
+        });
+        match writing.await {
+            Ok(Ok(text)) => Ok(text),
             Ok(Err(error)) => {
                 tracing::error!(%error, "cannot write the metrics");
-                return Err(NotWritten);
+                Err(NotWritten)
             }
             Err(error) => {
                 tracing::error!(%error, "cannot write the metrics; please report it");
-                return Err(NotWritten);
+                Err(NotWritten)
             }
-        };
-        *newest = Some(Written { began, took: Instant::now() - began, text: text.clone() });
-        Ok(text)
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use tokio::time::timeout;
+
     use super::*;
     use crate::domain::{Sample, fixture};
 
@@ -80,6 +87,16 @@ mod tests {
         recorder.record(&fixture::report(&target, Sample::default(), None));
         let later = String::from_utf8(ask().await.unwrap().to_vec()).unwrap();
         assert!(later.contains("sloprobe_up{target=\"t\"} 1"), "{later}");
+    }
+
+    #[tokio::test]
+    async fn who_asks_and_goes_away_leaves_no_second_writer_behind() {
+        let recorder = Arc::new(Recorder::new(&[fixture::target("t", &["w"])], &[]).unwrap());
+        let exposition = Exposition::default();
+        // Asked once, which starts the writing, and dropped.
+        let gone = timeout(Duration::ZERO, exposition.text(&recorder)).await;
+        let written = exposition.0.lock().await.is_some();
+        assert!(written || gone.is_ok(), "the lock was free before the text was there");
     }
 
     #[tokio::test]
