@@ -248,7 +248,9 @@ impl Daemon {
         };
         let mut crews: Vec<Crew> = (0..threads).map(|_| Crew::new(now)).collect();
         let mut asked = Vec::new();
-        for (index, (target, transport)) in self.plan.targets.iter().zip(&self.transports).enumerate() {
+        let places = self.recorder.arrange(&self.plan.targets, &self.plan.slos);
+        let targets = self.plan.targets.iter().zip(&self.transports).zip(places);
+        for (index, ((target, transport), places)) in targets.enumerate() {
             let crew = &mut crews[index % threads];
             let standing = Arc::new(Standing::default());
             let sources = sources(target, &memory);
@@ -263,6 +265,7 @@ impl Daemon {
                 grid: Grid::staggered(now, target.rate.interval, index, self.plan.targets.len()),
                 rotation: Rotation::new(target.mix.iter().map(|share| share.weight)),
                 sources,
+                places,
                 guard: Guard::new(&house, target, now),
                 recorder: self.recorder(),
                 standing,

@@ -18,6 +18,7 @@ use history::History;
 pub use history::Keeping;
 use metrics::Metrics;
 use narrator::Narrator;
+pub use place::{PlaceMetrics, Running};
 use quality::Quality;
 use releases::Releases;
 
@@ -36,19 +37,11 @@ pub struct Recorder {
 #[error("cannot create the metrics: {0}")]
 pub struct Error(#[from] prometheus::Error);
 
-/// A probe under way; it counts as in flight until this is dropped, even if its task is aborted.
-#[derive(Debug)]
-pub struct Running {
-    recorder: Arc<Recorder>,
-    target: Arc<Target>,
-    workload: Arc<Workload>,
-}
-
 impl Recorder {
     /// Creates every series of these targets and objectives at 0, but those that come later by their scope.
     pub fn new(targets: &[Arc<Target>], slos: &[Arc<Slo>]) -> Result<Self, Error> {
         let metrics = Metrics::new(targets, slos)?;
-        metrics.reloaded(clock::wall_now());
+        metrics.reloaded(true, clock::wall_now());
         Ok(Self {
             releases: Releases::new(metrics.registry())?,
             history: History::new(metrics.registry())?,
@@ -62,24 +55,33 @@ impl Recorder {
         self.metrics.registry()
     }
 
-    /// A probe is about to be sent.
-    pub fn started(self: &Arc<Self>, target: &Arc<Target>, workload: &Arc<Workload>) -> Running {
-        if let Some(place) = self.metrics.place(target, workload) {
-            place.started();
-        }
-        Running { recorder: Arc::clone(self), target: Arc::clone(target), workload: Arc::clone(workload) }
+    /// Shows the workloads of these targets, and what these objectives count there, from now on: what stays keeps its
+    /// series, what left has none any more. In the order of the targets and their mixes.
+    pub fn arrange(&self, targets: &[Arc<Target>], _slos: &[Arc<Slo>]) -> Vec<Vec<Arc<PlaceMetrics>>> {
+        let of = |target: &Arc<Target>| {
+            target.mix.iter().filter_map(|share| self.place(&target.name, &share.workload.name)).collect()
+        };
+        targets.iter().map(of).collect()
+    }
+
+    /// Where the probes of a target's workload are counted.
+    pub fn place(&self, target: &str, workload: &str) -> Option<Arc<PlaceMetrics>> {
+        self.metrics.place(target, workload).cloned()
+    }
+
+    /// The configuration was read again; whether it could be used.
+    pub fn reloaded(&self, successful: bool) {
+        self.metrics.reloaded(successful, clock::wall_now());
     }
 
     /// A due time was not served.
-    pub fn skipped(&self, target: &Target, workload: &Workload, reason: Skip) {
-        if let Some(place) = self.metrics.place(target, workload) {
-            place.skipped(reason);
-        }
-        lock(&self.narrator).skipped(target, workload, reason);
+    pub fn skipped(&self, place: &PlaceMetrics, reason: Skip) {
+        place.skip(reason);
+        lock(&self.narrator).skipped(place.target(), place.workload(), reason);
     }
 
-    pub fn record(&self, report: &Report) {
-        self.metrics.record(report, clock::wall_now());
+    pub fn record(&self, place: &PlaceMetrics, report: &Report) {
+        self.metrics.record(place, report, clock::wall_now());
         lock(&self.narrator).tell(report);
         lock(&self.quality).tell(report);
     }
@@ -96,15 +98,7 @@ impl Recorder {
 
     /// How many probes an objective has counted, and how many of them were bad.
     pub fn counted(&self, target: &Target, workload: &Workload, slo: &Slo) -> [u64; 2] {
-        self.metrics.place(target, workload).map_or([0; 2], |place| place.counted(slo))
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        if let Some(place) = self.recorder.metrics.place(&self.target, &self.workload) {
-            place.ended();
-        }
+        self.metrics.place(&target.name, &workload.name).map_or([0; 2], |place| place.counted(slo))
     }
 }
 
@@ -125,6 +119,12 @@ mod tests {
         let text = prometheus::TextEncoder::new().encode_to_string(&recorder.registry().gather()).unwrap();
         let line = text.lines().find_map(|line| line.strip_prefix(series)?.strip_prefix(' '));
         line.unwrap_or_else(|| panic!("no {series} in {text}")).parse().unwrap()
+    }
+
+    /// Records a report where it belongs.
+    fn put(recorder: &Recorder, report: &Report) {
+        let place = recorder.place(&report.target.name, &report.workload.name).unwrap();
+        recorder.record(&place, report);
     }
 
     fn close(left: f64, right: f64) -> bool {
@@ -151,7 +151,7 @@ mod tests {
     fn a_success_is_counted_measured_and_up() {
         let target = fixture::target("t", &["w"]);
         let recorder = Recorder::new(std::slice::from_ref(&target), &[]).unwrap();
-        recorder.record(&fixture::report(&target, sample(), None));
+        put(&recorder, &fixture::report(&target, sample(), None));
         for (series, expected) in [
             (r#"sloprobe_up{target="t"}"#, 1.0),
             (r#"sloprobe_answers_total{target="t",verdict="unchecked",workload="w"}"#, 1.0),
@@ -182,7 +182,7 @@ mod tests {
         let recorder = Recorder::new(std::slice::from_ref(&target), &[slo]).unwrap();
         let mut report = fixture::report(&target, sample(), None);
         report.suspect = true;
-        recorder.record(&report);
+        put(&recorder, &report);
         for (series, expected) in [
             (r#"sloprobe_up{target="t"}"#, 1.0),
             (r#"sloprobe_suspect_total{target="t",workload="w"}"#, 1.0),
@@ -204,7 +204,7 @@ mod tests {
         let recorder = Recorder::new(std::slice::from_ref(&target), &[]).unwrap();
         let mut report = fixture::report(&target, sample(), Some(Failure::Truncated.because("cut")));
         report.tokens = Tokens::default();
-        recorder.record(&report);
+        put(&recorder, &report);
         for (series, expected) in [
             (r#"sloprobe_up{target="t"}"#, 0.0),
             (r#"sloprobe_failures_total{reason="truncated",target="t",workload="w"}"#, 1.0),
@@ -229,9 +229,9 @@ mod tests {
         let elsewhere = Slo { workload: Some("v".into()), ..fixture::slo("v-up", Goal::Availability) };
         let slos: Vec<_> = everywhere.into_iter().chain([elsewhere]).map(Arc::new).collect();
         let recorder = Recorder::new(std::slice::from_ref(&target), &slos).unwrap();
-        recorder.record(&fixture::report(&target, sample(), None));
-        recorder.record(&fixture::report(&target, sample(), None));
-        recorder.record(&fixture::report(&target, Sample::default(), Some(Failure::Connect.because("x"))));
+        put(&recorder, &fixture::report(&target, sample(), None));
+        put(&recorder, &fixture::report(&target, sample(), None));
+        put(&recorder, &fixture::report(&target, Sample::default(), Some(Failure::Connect.because("x"))));
 
         let of = |name: &str, workload: &str, slo: &str| {
             let labels = format!("{{slo=\"{slo}\",target=\"t\",workload=\"{workload}\"}}");
@@ -255,11 +255,11 @@ mod tests {
         let recorder = Recorder::new(std::slice::from_ref(&target), &[]).unwrap();
         let text = || prometheus::TextEncoder::new().encode_to_string(&recorder.registry().gather()).unwrap();
         let mut report = fixture::report(&target, sample(), None);
-        recorder.record(&report);
+        put(&recorder, &report);
         assert!(!text().contains("speculative"), "{}", text());
         report.tokens.speculation = Some(Speculation { drafted: 48, accepted: 39 });
-        recorder.record(&report);
-        recorder.record(&report);
+        put(&recorder, &report);
+        put(&recorder, &report);
         for (kind, count) in [("drafted", 96.0), ("accepted", 78.0)] {
             let series =
                 format!(r#"sloprobe_speculative_tokens_total{{kind="{kind}",target="t",workload="w"}}"#);
@@ -286,14 +286,14 @@ mod tests {
         let recorder = Recorder::new(std::slice::from_ref(&target), &[]).unwrap();
         let text = || prometheus::TextEncoder::new().encode_to_string(&recorder.registry().gather()).unwrap();
         let mut report = fixture::report(&target, sample(), None);
-        recorder.record(&report);
+        put(&recorder, &report);
         assert!(!text().contains("certificate"), "{}", text());
         report.certificate_expiry = Some(SystemTime::UNIX_EPOCH + Duration::from_secs(1_900_000_000));
         report.fault = Some(Failure::Tls.because("expired"));
-        recorder.record(&report);
+        put(&recorder, &report);
         assert!(close(value(&recorder, SERIES), 1.9e9));
         report.certificate_expiry = None;
-        recorder.record(&report);
+        put(&recorder, &report);
         assert!(close(value(&recorder, SERIES), 1.9e9));
     }
 
@@ -302,7 +302,7 @@ mod tests {
         let target = fixture::target("t", &["w"]);
         let recorder = Arc::new(Recorder::new(std::slice::from_ref(&target), &[]).unwrap());
         let in_flight = || value(&recorder, r#"sloprobe_in_flight{target="t",workload="w"}"#);
-        let running = recorder.started(&target, &target.mix[0].workload);
+        let running = recorder.place("t", "w").unwrap().start();
         assert!(close(in_flight(), 1.0));
         drop(running);
         assert!(close(in_flight(), 0.0));

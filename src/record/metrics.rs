@@ -21,7 +21,7 @@ use crate::domain::{self, Makeup, Report, Share, Slo, Speculation, Target, Workl
 pub(super) struct Metrics {
     registry: Registry,
     /// By target, then by workload.
-    places: HashMap<Arc<str>, HashMap<Arc<str>, PlaceMetrics>>,
+    places: HashMap<Arc<str>, HashMap<Arc<str>, Arc<PlaceMetrics>>>,
     info: TargetInfo,
     release_time: GaugeVec,
     certificate_expiry: GaugeVec,
@@ -120,17 +120,19 @@ impl Metrics {
     }
 
     /// The series of a target's workload; none of what is not configured.
-    pub(super) fn place(&self, target: &Target, workload: &Workload) -> Option<&PlaceMetrics> {
-        self.places.get(&target.name)?.get(&workload.name)
+    pub(super) fn place(&self, target: &str, workload: &str) -> Option<&Arc<PlaceMetrics>> {
+        self.places.get(target)?.get(workload)
     }
 
     pub(super) fn loop_lag(&self, lag: Duration) {
         self.loop_lag.observe(lag.as_secs_f64());
     }
 
-    pub(super) fn reloaded(&self, now: SystemTime) {
-        self.reload_ok.set(1.0);
-        self.reload_time.set(unix_seconds(now));
+    pub(super) fn reloaded(&self, successful: bool, now: SystemTime) {
+        self.reload_ok.set(f64::from(u8::from(successful)));
+        if successful {
+            self.reload_time.set(unix_seconds(now));
+        }
     }
 
     /// What a target is now, and since when the newest of that.
@@ -139,7 +141,7 @@ impl Metrics {
         self.release_time.with_label_values(&[&*target.name]).set(unix_seconds(began));
     }
 
-    pub(super) fn record(&self, report: &Report, now: SystemTime) {
+    pub(super) fn record(&self, place: &PlaceMetrics, report: &Report, now: SystemTime) {
         self.lag.observe(report.sample.lag.as_secs_f64());
         if let Some(expiry) = report.certificate_expiry {
             let series = self.certificate_expiry.with_label_values(&[&*report.target.name]);
@@ -151,9 +153,7 @@ impl Metrics {
                 self.speculative_tokens.with_label_values(&[target, workload, kind]).inc_by(count);
             }
         }
-        if let Some(place) = self.place(&report.target, &report.workload) {
-            place.record(report, now);
-        }
+        place.record(report, now);
     }
 
     /// What does not change: intervals, information about the build, the process.
@@ -180,9 +180,13 @@ impl Metrics {
     }
 }
 
-fn of_target(families: &Families, target: &Target, slos: &[Arc<Slo>]) -> HashMap<Arc<str>, PlaceMetrics> {
+fn of_target(
+    families: &Families,
+    target: &Target,
+    slos: &[Arc<Slo>],
+) -> HashMap<Arc<str>, Arc<PlaceMetrics>> {
     let place = |share: &Share| {
-        (share.workload.name.clone(), PlaceMetrics::new(families, target, &share.workload, slos))
+        (share.workload.name.clone(), Arc::new(PlaceMetrics::new(families, target, &share.workload, slos)))
     };
     target.mix.iter().map(place).collect()
 }

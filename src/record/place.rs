@@ -12,8 +12,11 @@ use crate::domain::clock::unix_seconds;
 use crate::domain::slo::Event;
 use crate::domain::{Kind, Report, Skip, Slo, Target, Verdict, Workload};
 
+/// Clones of its `Arc` go with every probe; it lives as long as somebody counts here, shown or not.
 #[derive(Debug)]
-pub(super) struct PlaceMetrics {
+pub struct PlaceMetrics {
+    target: Arc<str>,
+    workload: Arc<str>,
     probes: IntCounter,
     failures: ByLabel<IntCounter>,
     answers: ByLabel<IntCounter>,
@@ -36,6 +39,23 @@ pub(super) struct PlaceMetrics {
     last_success: Gauge,
     last_probe: Gauge,
     objectives: Vec<Counted>,
+}
+
+/// A probe under way; it counts as in flight until this is dropped, even if its task is aborted.
+#[derive(Debug)]
+pub struct Running(Arc<PlaceMetrics>);
+
+impl Running {
+    /// Where it is counted.
+    pub fn place(&self) -> &Arc<PlaceMetrics> {
+        &self.0
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.in_flight.dec();
+    }
 }
 
 /// Of workloads that plant facts.
@@ -93,6 +113,8 @@ impl PlaceMetrics {
         let covering = slos.iter().filter(|slo| slo.covers(target, workload));
         let rag = workload.kind == Kind::Rag;
         Self {
+            target: Arc::clone(&target.name),
+            workload: Arc::clone(&workload.name),
             probes: families.probes.with_label_values(&place),
             failures: by_label(&families.failures, place, Label::Failure),
             answers: by_label(&families.answers, place, Label::Verdict),
@@ -124,16 +146,22 @@ impl PlaceMetrics {
         }
     }
 
-    pub(super) fn started(&self) {
+    pub fn target(&self) -> &Arc<str> {
+        &self.target
+    }
+
+    pub fn workload(&self) -> &Arc<str> {
+        &self.workload
+    }
+
+    /// A probe is about to be sent.
+    pub fn start(self: &Arc<Self>) -> Running {
         self.probes.inc();
         self.in_flight.inc();
+        Running(Arc::clone(self))
     }
 
-    pub(super) fn ended(&self) {
-        self.in_flight.dec();
-    }
-
-    pub(super) fn skipped(&self, reason: Skip) {
+    pub(super) fn skip(&self, reason: Skip) {
         self.skipped.count(reason.label(), 1);
     }
 

@@ -84,7 +84,8 @@ mod tests {
         let [first, second, third] = [first, second, third].map(Result::unwrap);
         assert_ne!(first.as_ptr(), second.as_ptr());
         assert_eq!(second.as_ptr(), third.as_ptr());
-        recorder.record(&fixture::report(&target, Sample::default(), None));
+        let place = recorder.place("t", "w").unwrap();
+        recorder.record(&place, &fixture::report(&target, Sample::default(), None));
         let later = String::from_utf8(ask().await.unwrap().to_vec()).unwrap();
         assert!(later.contains("sloprobe_up{target=\"t\"} 1"), "{later}");
     }
