@@ -133,7 +133,8 @@ mod tests {
 
     fn folder() -> TempDir {
         let folder = tempfile::tempdir().unwrap();
-        for (name, text) in [("c.toml", TEXT), ("key", "sk-1\n"), ("asked.jsonl", "{\"question\": \"a?\"}\n")] {
+        for (name, text) in [("c.toml", TEXT), ("key", "sk-1\n"), ("asked.jsonl", "{\"question\": \"a?\"}\n")]
+        {
             fs::write(folder.path().join(name), text).unwrap();
         }
         folder
@@ -157,7 +158,8 @@ mod tests {
     #[test]
     fn a_plan_knows_its_files_and_what_they_are_for() {
         let loaded = read(&folder()).outcome.unwrap();
-        let expected = [("asked.jsonl", Role::Prompts), ("c.toml", Role::Configuration), ("key", Role::Credential)];
+        let expected =
+            [("asked.jsonl", Role::Prompts), ("c.toml", Role::Configuration), ("key", Role::Credential)];
         assert_eq!(names(&loaded.inputs), expected.map(|(name, role)| (name.to_owned(), role)));
     }
 
