@@ -132,16 +132,12 @@ mod tests {
         /// Reads it as it is now; whether it could be used.
         fn read(&mut self, again: Again) -> bool {
             let Reading { outcome, inputs } = self.files.reader(again)();
-            match outcome {
-                Ok(loaded) => {
-                    self.files.adopted(loaded, again);
-                    true
-                }
-                Err(_) => {
-                    self.files.rejected(inputs, again);
-                    false
-                }
+            let is_usable = outcome.is_ok();
+            match outcome.ok() {
+                Some(loaded) => self.files.adopted(loaded, again),
+                None => self.files.rejected(inputs, again),
             }
+            is_usable
         }
     }
 

@@ -220,13 +220,13 @@ fn is_same_way(old: &Target, new: &Target) -> bool {
         api_key,
         headers,
         labels,
+        stream,
         rate,
         mix,
         in_flight,
         tokens_per_hour,
         price,
         extra,
-        stream,
         ..old.clone()
     };
     alike == *new
