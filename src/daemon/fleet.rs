@@ -140,6 +140,7 @@ impl Fleet {
     /// Watches what the plan says from now on.
     fn arrange(&mut self, transports: Vec<Arc<Transport>>, now: Instant) {
         let targets = self.plan.targets.clone();
+        self.common.recorder.expose_as(self.plan.exposure);
         let metrics = self.common.recorder.arrange(&targets, &self.plan.slos);
         self.common.releases.arrange(&targets);
         self.dismiss(now);

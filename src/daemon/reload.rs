@@ -15,6 +15,8 @@ pub struct Changes {
     pub removed: Vec<Arc<str>>,
     pub objectives: bool,
     pub limits: bool,
+    /// In which form durations are shown.
+    pub exposure: bool,
     /// Keys whose new values wait for a restart.
     pub waiting: Vec<&'static str>,
 }
@@ -35,6 +37,7 @@ impl Changes {
             removed: missing(old, new),
             objectives: old.slos != new.slos,
             limits: old.limits != new.limits,
+            exposure: old.exposure != new.exposure,
             waiting: waiting(old, new),
         }
     }
@@ -58,7 +61,7 @@ impl Display for Changes {
         let changed = self.changed.iter().map(|(name, what)| format!("{name} ({})", what.join(", ")));
         list("changed", changed.collect());
         list("removed", names(&self.removed));
-        let rest = [(self.objectives, "objectives"), (self.limits, "limits")];
+        let rest = [(self.objectives, "objectives"), (self.limits, "limits"), (self.exposure, "histograms")];
         let rest = rest.into_iter().filter(|(is_other, _)| *is_other).map(|(_, what)| what.to_owned());
         list("other", rest.collect());
         if parts.is_empty() {
@@ -149,14 +152,12 @@ mod tests {
     #[test]
     fn objectives_limits_and_what_must_wait_are_told() {
         let more = "[[slos]]\nname = 's'\nmetric = 'ttft'\nbelow = '1s'\nobjective = 99\n\
-                    [limits]\nin_flight = 7\n[daemon]\nlisten = '127.0.0.1:1'\nhistory_age = '2d'\n";
+                    [limits]\nin_flight = 7\n[daemon]\nlisten = '127.0.0.1:1'\nhistory_age = '2d'\nbuckets = 'many'\n";
         let changes = Changes::between(&plan(TWO, "sk-1"), &plan(&(TWO.to_owned() + more), "sk-1"));
-        assert!(changes.objectives && changes.limits, "{changes:?}");
+        assert!(changes.objectives && changes.limits && changes.exposure, "{changes:?}");
         assert_eq!(changes.waiting, ["daemon.listen", "daemon.history_age"]);
-        assert!(
-            changes
-                .to_string()
-                .ends_with("other objectives, limits; restart for daemon.listen, daemon.history_age")
-        );
+        assert!(changes.to_string().ends_with(
+            "other objectives, limits, histograms; restart for daemon.listen, daemon.history_age"
+        ));
     }
 }
