@@ -32,7 +32,7 @@ fn text(engine: &Server, turn: usize) -> String {
             "[[targets]]\nname = '{name}'\nurl = 'http://{address}'\nmodel = 'm'\nrate = '{rate}'\n{more}"
         );
     };
-    target("steady", "20/s", "mix = { w = 1 }");
+    target("steady", "30/s", "mix = { w = 1 }");
     target("keyed", ["10/s", "8/s"][turn % 2], "mix = { w = 1 }\napi_key = { file = 'key' }");
     let labels = format!("labels = {{ team = 'a{}' }}", turn % 10 / 9);
     let mix = ["mix = { w = 1 }", "mix = { w = 2, v = 1 }"][turn % 2];
@@ -111,6 +111,9 @@ async fn no_counter_and_no_probe_is_lost_by_many_reloads_under_load() {
     let reloading = async {
         for number in 1..=reloads {
             turn(number).await;
+            if asked_for.is_some() && number % (reloads / 10).max(1) == 0 {
+                println!("after {number}: {:?}", footprint(&daemon.process));
+            }
             sleep(Duration::from_millis(if asked_for.is_some() { 100 } else { 30 })).await;
         }
         turn(0).await;
