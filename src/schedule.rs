@@ -103,7 +103,7 @@ impl Schedule {
     }
 
     /// The guard, the standing and the due times stay: a change is no fresh start.
-    fn adopt(&mut self, change: Change, now: Instant) {
+    pub(crate) fn adopt(&mut self, change: Change, now: Instant) {
         let Change { target, transport, grid, places } = change;
         if grid.interval() != self.grid.interval() {
             self.grid = grid.after(&self.grid, now);

@@ -15,7 +15,7 @@ use crate::schedule::pulse::Pulse;
 #[derive(Debug)]
 pub(super) struct Crew {
     pulse: Arc<Pulse>,
-    newcomers: mpsc::UnboundedReceiver<Schedule>,
+    pub(super) newcomers: mpsc::UnboundedReceiver<Schedule>,
 }
 
 /// Sends schedules to a crew while it works.

@@ -1,6 +1,8 @@
 //! The targets that are watched, and the step from one plan to the next: only what changed is touched.
 
 mod member;
+#[cfg(test)]
+mod tests;
 
 use std::any::Any;
 use std::cell::OnceCell;
