@@ -16,7 +16,7 @@ use tokio::time::Instant;
 
 use super::crew::Foreman;
 use super::memory::{Learners, Memory};
-use super::reload::Changes;
+use super::reload::{Changes, THREADS};
 use super::source;
 use crate::config::Plan;
 use crate::domain::{PlaceId, Share, Target};
@@ -27,6 +27,7 @@ use crate::schedule::cadence::Grid;
 use crate::schedule::desk::Inbox;
 use crate::schedule::guard::House;
 use crate::schedule::identify::Pace;
+use crate::schedule::measuring::threads_for;
 use crate::schedule::place::Place;
 use member::{Left, Member, Now};
 
@@ -122,7 +123,12 @@ impl Fleet {
         let now = Instant::now();
         let transports: Result<_, _> = plan.targets.iter().map(|target| self.transport(target)).collect();
         let transports = transports?;
-        let changes = Changes::between(&self.plan, &plan);
+        let mut changes = Changes::between(&self.plan, &plan);
+        let wanted = plan.threads.unwrap_or_else(|| threads_for(plan.usually_under_way()));
+        if wanted.get() > self.crews.len() && !changes.waiting.contains(&THREADS) {
+            // So many more probes that a start would have given them more threads.
+            changes.waiting.push(THREADS);
+        }
         // What waits for a restart is still as it was.
         let Plan { listen, threads, state, history, .. } = self.plan.clone();
         self.plan = Plan { listen, threads, state, history, ..plan };

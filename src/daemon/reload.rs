@@ -6,6 +6,8 @@ use std::sync::Arc;
 use crate::config::Plan;
 use crate::domain::Target;
 
+pub(super) const THREADS: &str = "daemon.threads";
+
 /// What a new plan changes.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Changes {
@@ -103,7 +105,7 @@ fn differences(old: &Target, new: &Target) -> Vec<&'static str> {
 fn waiting(old: &Plan, new: &Plan) -> Vec<&'static str> {
     let keys = [
         ("daemon.listen", old.listen != new.listen),
-        ("daemon.threads", old.threads != new.threads),
+        (THREADS, old.threads != new.threads),
         ("daemon.state", old.state != new.state),
         ("daemon.history", old.history.path != new.history.path),
         ("daemon.history_age", old.history.age != new.history.age),
