@@ -263,6 +263,7 @@ async fn a_rest_that_was_asked_for_is_kept_through_every_reload() {
     write(&folder, "sloprobe.toml", &with(""));
     let daemon = Daemon::start(sloprobe(&["run"]).current_dir(&folder)).await;
     shown(&daemon, "sloprobe_skipped_total{reason=\"back_off\",target=\"t\",workload=\"w\"} 1").await;
+    shown(&daemon, "sloprobe_in_flight{target=\"t\",workload=\"w\"} 0").await;
     let sent = probes();
     for n in 0..10 {
         let changed = with(&format!("headers = {{ x-team = 'a{n}' }}\n"));
