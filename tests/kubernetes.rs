@@ -252,7 +252,7 @@ fn the_notes_say_what_is_watched_and_what_is_armed() {
     }
     assert!(!said.contains("SIMULATED"), "{said}");
     let said = notes(&["--set", "existingConfigMap=settings,simulatedEngine.enabled=false"]);
-    assert!(said.contains("rollout restart deployment/sloprobe"), "{said}");
+    assert!(said.contains("the pod reloads it when it changes"), "{said}");
 }
 
 #[test]
