@@ -9,6 +9,7 @@ mod endpoint;
 mod extra;
 mod keys;
 mod lengths;
+mod otlp;
 pub mod plan;
 mod problem;
 mod questions;

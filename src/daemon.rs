@@ -13,12 +13,13 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use tokio::net::TcpListener;
 use tokio::sync::watch;
-use tokio::task::{JoinSet, spawn_blocking};
+use tokio::task::{JoinError, JoinSet, spawn_blocking};
 use tokio::time::{Instant, timeout};
 
 use crate::config::Plan;
 use crate::domain::{Share, Target, clock};
 use crate::history;
+use crate::otlp::{self, Exporter, Pushing};
 use crate::probe::{Transport, Trust, Unusable};
 use crate::record::{self, Recorder};
 use crate::release::{Patience, Releases};
@@ -48,6 +49,7 @@ pub struct Daemon {
     found: Found,
     transports: Vec<Arc<Transport>>,
     consumers: Vec<Arc<dyn Consumer>>,
+    exporter: Option<Exporter>,
     /// Where probes are measured.
     pub measuring: Measuring,
     /// How often each target is asked what it runs.
@@ -88,6 +90,8 @@ pub enum Error {
     #[error(transparent)]
     Record(#[from] record::Error),
     #[error(transparent)]
+    Otlp(#[from] otlp::Unusable),
+    #[error(transparent)]
     History(#[from] history::Error),
     #[error("the metrics can no longer be served: {0}")]
     Serve(std::io::Error),
@@ -96,7 +100,7 @@ pub enum Error {
     #[error(transparent)]
     Measuring(#[from] Defect),
     #[error("a part of the daemon ended by a defect: {0}")]
-    Task(tokio::task::JoinError),
+    Task(JoinError),
     #[error("a part of the daemon ended though nobody asked it to")]
     EndedEarly,
 }
@@ -112,12 +116,14 @@ impl Daemon {
         let keeper = Keeper::open(&plan.history, Arc::clone(&recorder))?;
         let ledger = Box::new(keeper.history());
         let releases = Arc::new(Releases::new(&plan.targets, ledger, Arc::clone(&recorder), patience));
+        let exporter = plan.otlp.as_ref().map(Exporter::new).transpose()?;
         let trust = Trust::default();
         let transports: Result<_, Unusable> =
             plan.targets.iter().map(|target| Ok(Arc::new(Transport::new(target, &trust)?))).collect();
         Ok(Self {
             transports: transports?,
-            consumers: Vec::new(),
+            consumers: exporter.iter().map(Exporter::consumer).collect(),
+            exporter,
             measuring: Measuring::Threads(
                 plan.threads.unwrap_or_else(|| threads_for(plan.usually_under_way())),
             ),
@@ -152,7 +158,7 @@ impl Daemon {
     /// Probes and serves until `shutdown`; then sends no new probe, gives those under way `drain` to end,
     /// and returns. A part that fails ends the whole: a daemon that half works would be believed.
     pub async fn run(
-        self,
+        mut self,
         listener: TcpListener,
         shutdown: impl Future<Output = ()>,
         drain: Duration,
@@ -165,6 +171,7 @@ impl Daemon {
             exposition: Exposition::default(),
             ready: AtomicBool::new(true),
         });
+        let mut pushing = self.exporter.take().map(Exporter::start);
         let (desk, inbox) = self.open_desk().map_err(Error::Thread)?;
         let mut tasks = self.start(&stopped, &inbox)?;
         // The desk ends with the last inbox; the others are with the schedules.
@@ -176,6 +183,7 @@ impl Daemon {
                 ended.map_err(Error::Task)??;
                 return Err(Error::EndedEarly);
             }
+            defect = pushing_ended(pushing.as_mut()) => return Err(Error::Task(defect)),
             () = shutdown => {}
         }
         shown.ready.store(false, Ordering::Relaxed);
@@ -190,6 +198,9 @@ impl Daemon {
         }
         drop(tasks);
         let _ = timeout(DESK_PATIENCE, spawn_blocking(|| desk.close())).await;
+        if let Some(pushing) = pushing {
+            pushing.finish().await;
+        }
         Ok(())
     }
 
@@ -293,6 +304,14 @@ pub fn origin() -> u64 {
 async fn part(work: impl Future<Output = ()>) -> Result<(), Defect> {
     work.await;
     Ok(())
+}
+
+/// Returns only if there is a pushing that ended by a defect.
+async fn pushing_ended(pushing: Option<&mut Pushing>) -> JoinError {
+    match pushing {
+        Some(pushing) => pushing.ended().await,
+        None => std::future::pending().await,
+    }
 }
 
 fn ended_early() -> std::io::Error {

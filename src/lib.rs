@@ -11,6 +11,7 @@
 //! | [`cli`] | the commands, a file each: run, once, check, compare, report, rules, dashboards, mark, health, prompt, simulate, demo, config, completions, man |
 //! | [`daemon`] | the composition root: builds everything from a plan, keeps it running, ends it in order |
 //! | [`serve`] | the routes: `/`, `/metrics`, `/-/healthy`, `/-/ready`, `/api/v1/marks` |
+//! | [`otlp`] | pushes spans and metrics to an OpenTelemetry collector |
 //! | [`schedule`] | one task per target: wait until a probe is due, spawn it on a measuring thread, hand it to the desk; another asks now and then what the target runs |
 //! | [`probe`] | sends one prompt, returns one report; asks what a target runs; the only room that touches the network as a client |
 //! | [`protocol`] | wire formats: how a prompt becomes a request, what each event means; no I/O |
@@ -67,6 +68,7 @@ pub mod domain;
 pub mod expose;
 pub mod forecast;
 pub mod history;
+pub mod otlp;
 pub mod page;
 pub mod probe;
 pub mod protocol;
