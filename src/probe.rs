@@ -176,7 +176,7 @@ fn lesson(fault: &Fault) -> Lesson {
 
 fn report(transport: &Transport, job: Job, attempt: Attempt) -> Report {
     let Attempt { id, trace, wall, reading, fault, retry_after, lesson, .. } = attempt;
-    let Read { timeline, tokens, times, fingerprint, answer } = reading.finish();
+    let Read { timeline, tokens, times, fingerprint, model, answer } = reading.finish();
     let sample = Sample::derive(&timeline, &tokens);
     let fault = fault.map(|fault| fault.made_quotable(|detail| job.target.redact(detail)));
     let answer = answer.redacted(|text| job.target.redact(text));
@@ -196,6 +196,7 @@ fn report(transport: &Transport, job: Job, attempt: Attempt) -> Report {
         tokens,
         times,
         fingerprint,
+        model,
         fault,
         suspect: false,
         retry_after,

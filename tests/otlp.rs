@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use collector::{Collector, Refusal, attributes};
 use common::{Daemon, PATIENCE, config, eventually, sloprobe};
-use support::{PATIENT, Prober, Server, Step, answer, end, head, ms, plan, text};
+use support::{PATIENT, Prober, Server, Step, answer, end, event, head, ms, plan, text};
 
 const SECRET: &str = "hunter2-of-the-collector";
 
@@ -19,7 +19,7 @@ async fn engine() -> Server {
     let steps = vec![
         head(),
         Step::At(ms(40)),
-        Step::Send(text("a")),
+        Step::Send(event(r#"{"model":"m-0613","choices":[{"index":0,"delta":{"content":"a"}}]}"#)),
         Step::At(ms(60)),
         Step::Send(text("b")),
         end(2),
@@ -106,6 +106,7 @@ async fn every_probe_is_one_span_that_says_what_happened_when() {
         assert!(at("first_token").unwrap() - at("sent").unwrap() >= 39_000_000, "{:?}", span.events);
         let said = attributes(&span.attributes);
         assert_eq!(said["gen_ai.operation.name"], "chat");
+        assert_eq!(said["gen_ai.response.model"], "m-0613");
         assert_eq!(said["gen_ai.usage.output_tokens"], "2");
         assert_eq!((&*said["sloprobe.target"], &*said["sloprobe.workload"]), ("t", "w"));
         assert_eq!(said["server.port"], server.address.port().to_string());

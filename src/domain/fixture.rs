@@ -65,6 +65,7 @@ pub(crate) fn report(target: &Arc<Target>, sample: Sample, fault: Option<Fault>)
         sample,
         times: ServerTimes::default(),
         fingerprint: None,
+        model: None,
         tokens: Tokens { prompt: Some(10), output: Some(20), ..Tokens::default() },
         verdict: fault.is_none().then_some(Verdict::Unchecked),
         fault,

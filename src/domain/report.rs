@@ -33,6 +33,8 @@ pub struct Report {
     pub times: ServerTimes,
     /// What the server calls its present self in the answer.
     pub fingerprint: Option<String>,
+    /// The model that the answer says it is of.
+    pub model: Option<String>,
     /// `None` is success.
     pub fault: Option<Fault>,
     /// A judgement of the answer; only a successful probe has one.

@@ -61,6 +61,7 @@ fn attributes(report: &Report) -> Vec<KeyValue> {
         text("sloprobe.probe_id", report.id.to_string()),
         flag("sloprobe.suspect", report.suspect),
     ]);
+    attributes.extend(report.model.as_ref().map(|model| text("gen_ai.response.model", model)));
     let tokens = &report.tokens;
     let counts = [
         ("gen_ai.usage.input_tokens", tokens.prompt),

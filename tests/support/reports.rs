@@ -114,6 +114,7 @@ fn report(name: &str) -> Report {
         sample: Sample::default(),
         times: ServerTimes::default(),
         fingerprint: None,
+        model: None,
         tokens: Tokens {
             prompt: Some(312),
             cached: Some(0),
