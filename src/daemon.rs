@@ -116,7 +116,8 @@ impl Daemon {
         let keeper = Keeper::open(&plan.history, Arc::clone(&recorder))?;
         let ledger = Box::new(keeper.history());
         let releases = Arc::new(Releases::new(&plan.targets, ledger, Arc::clone(&recorder), patience));
-        let exporter = plan.otlp.as_ref().map(Exporter::new).transpose()?;
+        let otlp = plan.otlp.as_ref().map(|collector| Exporter::new(collector, Arc::clone(&recorder)));
+        let exporter = otlp.transpose()?;
         let trust = Trust::default();
         let transports: Result<_, Unusable> =
             plan.targets.iter().map(|target| Ok(Arc::new(Transport::new(target, &trust)?))).collect();

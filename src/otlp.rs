@@ -3,8 +3,10 @@
 //! A collector that is slow, away or refusing is told in the log, and holds nothing up: spans wait in a bounded queue,
 //! metrics are cumulative, and whoever reports a probe never waits.
 
+mod aliases;
 mod back_off;
 mod conventions;
+mod metrics;
 mod narrator;
 mod push;
 mod queue;
@@ -15,13 +17,18 @@ mod span;
 use std::sync::Arc;
 use std::time::Duration;
 
+use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
 use opentelemetry_proto::tonic::resource::v1::Resource;
 use tokio::sync::watch;
 use tokio::task::{JoinError, JoinHandle};
 use tokio::time::timeout;
 
-use crate::domain::{Collector, Report};
+use crate::domain::{Collector, Report, clock};
+use crate::record::Recorder;
 use crate::schedule::desk::Consumer;
+use aliases::Aliases;
+use metrics::{Form, Points};
+use push::Walk;
 use queue::SpanQueue;
 use send::Client;
 pub use send::Unusable;
@@ -34,13 +41,17 @@ const LAST_PUSH: Duration = Duration::from_secs(5);
 pub struct Exporter {
     client: Arc<Client>,
     resource: Resource,
-    spans: Arc<SpanQueue>,
+    interval: Duration,
+    /// Whose metrics are pushed, if any are.
+    recorder: Option<Arc<Recorder>>,
+    intake: Arc<Intake>,
 }
 
 /// Is told of every probe.
 #[derive(Debug)]
 struct Intake {
     spans: Arc<SpanQueue>,
+    aliases: Option<Aliases>,
 }
 
 /// The pushing of a running daemon.
@@ -51,21 +62,52 @@ pub struct Pushing {
 }
 
 impl Exporter {
-    pub fn new(collector: &Collector) -> Result<Self, Unusable> {
-        let client = Arc::new(Client::new(Arc::new(collector.clone()))?);
-        Ok(Self { client, resource: resource::resource(collector), spans: Arc::default() })
+    pub fn new(collector: &Collector, recorder: Arc<Recorder>) -> Result<Self, Unusable> {
+        let aliases = collector.gen_ai_metrics.then(Aliases::default);
+        Ok(Self {
+            client: Arc::new(Client::new(Arc::new(collector.clone()))?),
+            resource: resource::resource(collector),
+            interval: collector.interval,
+            recorder: collector.metrics.then_some(recorder),
+            intake: Arc::new(Intake { spans: Arc::default(), aliases }),
+        })
     }
 
     /// Who must be told of finished probes.
     pub fn consumer(&self) -> Arc<dyn Consumer> {
-        Arc::new(Intake { spans: Arc::clone(&self.spans) })
+        Arc::clone(&self.intake) as Arc<dyn Consumer>
     }
 
     /// Pushes on the present runtime.
     pub fn start(self) -> Pushing {
         let (stop, stopped) = watch::channel(false);
-        let task = tokio::spawn(push::spans(self.client, self.spans, self.resource, stopped));
+        let (client, queue) = (Arc::clone(&self.client), Arc::clone(&self.intake.spans));
+        let spans = push::spans(client, queue, self.resource.clone(), stopped.clone());
+        let has_metrics = self.recorder.is_some() || self.intake.aliases.is_some();
+        let task = tokio::spawn(async move {
+            if has_metrics {
+                let (client, interval) = (Arc::clone(&self.client), self.interval);
+                let walk: Arc<Walk> = Arc::new(move |send| self.walk(send));
+                tokio::join!(spans, push::metrics(client, walk, interval, stopped));
+            } else {
+                spans.await;
+            }
+        });
         Pushing { stop, task }
+    }
+
+    fn walk(&self, send: &mut dyn FnMut(ExportMetricsServiceRequest)) {
+        let now = clock::wall_now();
+        let is_native = self.recorder.as_ref().is_some_and(|r| r.exposure().histograms.has_native());
+        let form = if is_native { Form::Exponential } else { Form::Explicit };
+        let mut points = Points::new(&self.resource, form, now, send);
+        if let Some(recorder) = &self.recorder {
+            recorder.walk(&mut points);
+        }
+        if let Some(aliases) = &self.intake.aliases {
+            aliases.show(&mut points, now);
+        }
+        points.finish();
     }
 }
 
@@ -92,6 +134,9 @@ impl Consumer for Intake {
     fn on_report(&self, report: &Report) {
         if let Some(span) = span::of(report) {
             self.spans.put(span);
+        }
+        if let Some(aliases) = &self.aliases {
+            aliases.take(report, clock::wall_now());
         }
     }
 }

@@ -42,7 +42,7 @@ const MAY_USE: &[(&str, &[&str])] = &[
         ],
     ),
     ("serve", &["domain", "expose", "record", "release"]),
-    ("otlp", &["domain", "probe", "record", "schedule"]),
+    ("otlp", &["domain", "probe", "record", "schedule", "series"]),
     ("schedule", &["domain", "history", "probe", "record", "release", "workload"]),
     ("release", &["domain", "history", "record"]),
     ("history", &["domain"]),

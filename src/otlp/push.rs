@@ -8,7 +8,6 @@ use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequ
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;
 use opentelemetry_proto::tonic::resource::v1::Resource;
 use opentelemetry_proto::tonic::trace::v1::{ResourceSpans, ScopeSpans, Span};
-use prost::Message;
 use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
@@ -32,8 +31,8 @@ struct Pusher {
     back_off: BackOff,
 }
 
-/// Makes the metrics as they are now.
-pub(super) type Snapshot = dyn Fn() -> ExportMetricsServiceRequest + Send + Sync;
+/// Makes the requests that tell the metrics as they are now, and hands over one after the other.
+pub(super) type Walk = dyn Fn(&mut dyn FnMut(ExportMetricsServiceRequest)) + Send + Sync;
 
 /// Pushes spans until `stop` becomes true, and then what still waits, once.
 pub(super) async fn spans(
@@ -60,7 +59,7 @@ pub(super) async fn spans(
 /// Pushes metrics every `interval` until `stop` becomes true, and then once more.
 pub(super) async fn metrics(
     client: Arc<Client>,
-    snapshot: Arc<Snapshot>,
+    walk: Arc<Walk>,
     interval: Duration,
     mut stop: watch::Receiver<bool>,
 ) {
@@ -69,13 +68,8 @@ pub(super) async fn metrics(
     let mut stopped = false;
     while !stopped {
         stopped = is_stopped_within(wait, &mut stop).await;
-        let snapshot = Arc::clone(&snapshot);
-        let pushed = pusher.push(move || snapshot(), 0).await;
         // What is cumulative loses nothing by a push that failed: the next one tells it all.
-        wait = match pushed {
-            Err(Refusal { retry: Retry::After(asked), .. }) => pusher.back_off.failed(asked).min(interval),
-            _ => interval,
-        };
+        wait = pusher.tell(&walk).await.map_or(interval, |rest| rest.min(interval));
     }
 }
 
@@ -94,8 +88,9 @@ impl Pusher {
                 return None;
             }
             let count = batch.len() as u64;
-            let request = request(batch.clone(), resource.clone());
-            match self.push(move || request, queue.dropped()).await {
+            let (client, spans, resource) = (Arc::clone(&self.client), batch.clone(), resource.clone());
+            let packed = elsewhere(move || client.pack(&request(spans, resource))).await;
+            match self.push(packed, queue.dropped()).await {
                 Ok(rejected) => queue.lose(rejected.map_or(0, |rejected| rejected.items.min(count))),
                 Err(Refusal { retry: Retry::Never, .. }) => queue.lose(count),
                 Err(Refusal { retry: Retry::After(asked), .. }) => {
@@ -106,15 +101,24 @@ impl Pusher {
         }
     }
 
-    /// Makes and sends one request; it is made on a thread where that may take its time.
-    async fn push<M: Message>(
-        &mut self,
-        make: impl FnOnce() -> M + Send + 'static,
-        dropped: u64,
-    ) -> Result<Option<Rejected>, Refusal> {
-        let client = Arc::clone(&self.client);
-        let packed = spawn_blocking(move || client.pack(&make())).await;
-        let packed = packed.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()));
+    /// Sends all metrics; gives how long to rest if the collector cannot take them now.
+    async fn tell(&mut self, walk: &Arc<Walk>) -> Option<Duration> {
+        let (client, walk) = (Arc::clone(&self.client), Arc::clone(walk));
+        // Requests are packed while they are made: all at once would take much memory.
+        let all = elsewhere(move || {
+            let mut all = Vec::new();
+            walk(&mut |request| all.push(client.pack(&request)));
+            all
+        });
+        for packed in all.await {
+            if let Err(Refusal { retry: Retry::After(asked), .. }) = self.push(packed, 0).await {
+                return Some(self.back_off.failed(asked));
+            }
+        }
+        None
+    }
+
+    async fn push(&mut self, packed: Vec<u8>, dropped: u64) -> Result<Option<Rejected>, Refusal> {
         let pushed = self.client.post(self.signal, packed).await;
         match &pushed {
             Ok(rejected) => {
@@ -125,6 +129,12 @@ impl Pusher {
         }
         pushed
     }
+}
+
+/// On a thread where work may take its time.
+async fn elsewhere<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> T {
+    let done = spawn_blocking(work).await;
+    done.unwrap_or_else(|error| std::panic::resume_unwind(error.into_panic()))
 }
 
 fn request(spans: Vec<Span>, resource: Resource) -> ExportTraceServiceRequest {
