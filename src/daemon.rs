@@ -21,7 +21,7 @@ use crate::domain::{Share, Target, clock};
 use crate::history;
 use crate::otlp::{self, Exporter, Pushing};
 use crate::probe::{Transport, Trust, Unusable};
-use crate::record::{self, Recorder};
+use crate::record::Recorder;
 use crate::release::{Patience, Releases};
 use crate::schedule::Schedule;
 use crate::schedule::cadence::{Grid, Rotation};
@@ -88,8 +88,6 @@ pub enum Error {
     #[error(transparent)]
     Unusable(#[from] Unusable),
     #[error(transparent)]
-    Record(#[from] record::Error),
-    #[error(transparent)]
     Otlp(#[from] otlp::Unusable),
     #[error(transparent)]
     History(#[from] history::Error),
@@ -112,7 +110,8 @@ impl Daemon {
 
     /// With the patience to wait until a release has settled.
     pub fn build(plan: Plan, patience: Patience) -> Result<Self, Error> {
-        let recorder = Arc::new(Recorder::new(&plan.targets, &plan.slos)?);
+        let recorder = Arc::new(Recorder::new(&plan.targets, &plan.slos));
+        recorder.expose_as(plan.exposure);
         let keeper = Keeper::open(&plan.history, Arc::clone(&recorder))?;
         let ledger = Box::new(keeper.history());
         let releases = Arc::new(Releases::new(&plan.targets, ledger, Arc::clone(&recorder), patience));

@@ -173,13 +173,14 @@ mod tests {
 
     fn shown(aliases: &Aliases, now: SystemTime) -> Vec<(String, HistogramDataPoint)> {
         let (resource, mut found) = (Resource::default(), Vec::new());
-        let mut send = |request: opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest| {
-            for metric in &request.resource_metrics[0].scope_metrics[0].metrics {
-                let Some(Data::Histogram(histogram)) = &metric.data else { panic!("{metric:?}") };
-                let points = histogram.data_points.iter().cloned();
-                found.extend(points.map(|point| (metric.name.clone(), point)));
-            }
-        };
+        let mut send =
+            |request: opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest| {
+                for metric in &request.resource_metrics[0].scope_metrics[0].metrics {
+                    let Some(Data::Histogram(histogram)) = &metric.data else { panic!("{metric:?}") };
+                    let points = histogram.data_points.iter().cloned();
+                    found.extend(points.map(|point| (metric.name.clone(), point)));
+                }
+            };
         let mut points = Points::new(&resource, Form::Exponential, now, &mut send);
         aliases.show(&mut points, now);
         points.finish();

@@ -102,11 +102,7 @@ impl<'a> Points<'a> {
     fn counter(&mut self, attributes: Vec<KeyValue>, count: f64, created: Option<SystemTime>) {
         let point = self.number(attributes, count, created);
         let empty = || {
-            Data::Sum(Sum {
-                aggregation_temporality: CUMULATIVE,
-                is_monotonic: true,
-                ..Default::default()
-            })
+            Data::Sum(Sum { aggregation_temporality: CUMULATIVE, is_monotonic: true, ..Default::default() })
         };
         if let Some(Data::Sum(family)) = self.data(empty) {
             family.data_points.push(point);
@@ -197,7 +193,8 @@ fn unit(name: &str) -> &'static str {
 
 fn explicit(attributes: Vec<KeyValue>, histogram: &Histogram, start: u64, now: u64) -> HistogramDataPoint {
     let mut below = 0;
-    let bucket_counts = histogram.cumulative().map(|(_, count, _)| count - std::mem::replace(&mut below, count));
+    let bucket_counts =
+        histogram.cumulative().map(|(_, count, _)| count - std::mem::replace(&mut below, count));
     HistogramDataPoint {
         bucket_counts: bucket_counts.collect(),
         explicit_bounds: histogram.layout().bounds().to_vec(),
@@ -251,8 +248,7 @@ mod tests {
     use crate::series::Layout;
 
     fn observed(values: &[f64]) -> Histogram {
-        let mut histogram =
-            Histogram::new(&Arc::new(Layout::new(vec![0.1, 1.0])), SystemTime::UNIX_EPOCH);
+        let mut histogram = Histogram::new(&Arc::new(Layout::new(vec![0.1, 1.0])), SystemTime::UNIX_EPOCH);
         values.iter().for_each(|&value| histogram.observe(value, 1));
         histogram
     }
@@ -273,7 +269,10 @@ mod tests {
             assert_eq!(bucket_counts, [1]);
             let base = (-f64::from(point.scale)).exp2().exp2();
             let (lower, upper) = (base.powi(offset), base.powi(offset + 1));
-            assert!(lower < value * (1.0 + 1e-12) && value <= upper * (1.0 + 1e-12), "{lower} {value} {upper}");
+            assert!(
+                lower < value * (1.0 + 1e-12) && value <= upper * (1.0 + 1e-12),
+                "{lower} {value} {upper}"
+            );
         }
     }
 
