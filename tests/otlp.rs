@@ -5,11 +5,21 @@ mod collector;
 mod common;
 mod support;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use collector::{Collector, Refusal, attributes};
 use common::{Daemon, PATIENCE, config, eventually, sloprobe};
+use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
+use opentelemetry_proto::tonic::common::v1::KeyValue;
+use opentelemetry_proto::tonic::metrics::v1::metric::Data;
+use opentelemetry_proto::tonic::metrics::v1::{NumberDataPoint, number_data_point};
+use sloprobe::config::Outside;
+use sloprobe::domain::{Exposure, Histograms};
+use sloprobe::otlp::Exporter;
+use sloprobe::record::Recorder;
 use support::{PATIENT, Prober, Server, Step, answer, end, event, head, ms, plan, text};
 
 const SECRET: &str = "hunter2-of-the-collector";
@@ -161,6 +171,12 @@ async fn a_collector_that_is_away_holds_nothing_up_and_is_found_when_it_comes() 
         })
         .await;
     };
+    eventually("a word about each signal", PATIENCE, async || {
+        let log = daemon.process.stderr();
+        let told = log.matches("does not take what is pushed").count();
+        if told == 2 { Ok(()) } else { Err(log) }
+    })
+    .await;
     probes(40).await;
     assert!(daemon.metrics().await.contains("sloprobe_up{target=\"t\"} 1\n"));
     let collector = Collector::at(address, Vec::new()).await;
@@ -204,4 +220,154 @@ async fn a_failed_probe_is_a_span_with_an_error() {
     let status = span.status.unwrap();
     assert_eq!(status.code, 2);
     assert!(status.message.starts_with("HTTP 503"), "{}", status.message);
+}
+
+/// Every series of a page in text, but those of the process, which never stand still.
+fn shown(page: &str) -> BTreeMap<String, f64> {
+    let lines = page.lines().filter(|line| !line.starts_with('#') && !line.starts_with("process_"));
+    lines
+        .map(|line| {
+            let (series, value) = line.rsplit_once(' ').unwrap();
+            (in_order(series), value.parse().unwrap())
+        })
+        .collect()
+}
+
+/// A series with its labels in the order of their names.
+fn in_order(series: &str) -> String {
+    let Some((name, labels)) = series.split_once('{') else { return series.to_owned() };
+    let labels = labels.trim_end_matches("\"}");
+    let mut labels: Vec<_> = labels.split("\",").map(|label| format!("{label}\"")).collect();
+    labels.sort_unstable();
+    format!("{name}{{{}}}", labels.join(","))
+}
+
+fn series(name: &str, attributes: &[KeyValue], le: Option<&str>) -> String {
+    let own = collector::attributes(attributes);
+    let labels = own.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    let mut labels: Vec<_> =
+        labels.chain(le.map(|le| ("le", le))).map(|(name, value)| format!("{name}=\"{value}\"")).collect();
+    labels.sort_unstable();
+    if labels.is_empty() { name.to_owned() } else { format!("{name}{{{}}}", labels.join(",")) }
+}
+
+/// What was pushed, as the text format would name it.
+fn pushed(request: &ExportMetricsServiceRequest) -> BTreeMap<String, f64> {
+    let mut found = BTreeMap::new();
+    for metric in &request.resource_metrics[0].scope_metrics[0].metrics {
+        let name = &*metric.name;
+        if name.starts_with("process_") {
+            continue;
+        }
+        match metric.data.as_ref().unwrap() {
+            Data::Gauge(gauge) => {
+                found.extend(
+                    gauge
+                        .data_points
+                        .iter()
+                        .map(|point| (series(name, &point.attributes, None), number(point))),
+                );
+            }
+            Data::Sum(sum) => {
+                assert!(sum.is_monotonic && sum.aggregation_temporality == 2, "{name}");
+                for point in &sum.data_points {
+                    assert!(
+                        point.start_time_unix_nano > 0 && point.start_time_unix_nano <= point.time_unix_nano
+                    );
+                    found.insert(series(name, &point.attributes, None), number(point));
+                }
+            }
+            Data::Histogram(histogram) => {
+                assert_eq!(histogram.aggregation_temporality, 2);
+                for point in &histogram.data_points {
+                    let bounds = point.explicit_bounds.iter().map(f64::to_string).chain(["+Inf".to_owned()]);
+                    let mut count = 0;
+                    for (bound, own) in bounds.zip(&point.bucket_counts) {
+                        count += own;
+                        found.insert(
+                            series(&format!("{name}_bucket"), &point.attributes, Some(&bound)),
+                            count as f64,
+                        );
+                    }
+                    found.insert(
+                        series(&format!("{name}_count"), &point.attributes, None),
+                        point.count as f64,
+                    );
+                    found.insert(series(&format!("{name}_sum"), &point.attributes, None), point.sum.unwrap());
+                }
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+    found
+}
+
+fn number(point: &NumberDataPoint) -> f64 {
+    match point.value {
+        Some(number_data_point::Value::AsDouble(value)) => value,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Two probes of a plan, recorded; and what was pushed of them.
+async fn recorded_and_pushed(otlp: &str, histograms: Histograms) -> (Arc<Recorder>, Collector) {
+    let (server, collector) = (engine().await, Collector::start(Vec::new()).await);
+    let mut plan = plan(&format!("http://{}", server.address), "traceparent = true", PATIENT);
+    plan.otlp = Some(section(collector.address, otlp));
+    let recorder = Arc::new(Recorder::new(&plan.targets, &[]));
+    recorder.expose_as(Exposure { histograms, ..Exposure::default() });
+    let exporter = Exporter::new(plan.otlp.as_ref().unwrap(), Arc::clone(&recorder)).unwrap();
+    let (consumer, pushing) = (exporter.consumer(), exporter.start());
+    let prober = Prober::new(plan);
+    for _ in 0..2 {
+        let report = prober.probe().await;
+        recorder.record(&recorder.place("t", "w").unwrap(), &report);
+        consumer.on_report(&report);
+    }
+    pushing.finish().await;
+    (recorder, collector)
+}
+
+fn section(address: SocketAddr, more: &str) -> sloprobe::domain::Collector {
+    let text = format!(
+        "[otlp]\nendpoint = 'http://{address}'\n{more}\n[[targets]]\nname = 't'\nurl = 'http://a'\nmodel = 'm'\n"
+    );
+    let outside = Outside {
+        env: &|_| None,
+        file: &|_| Err(std::io::ErrorKind::NotFound.into()),
+        text: &|_| Err(std::io::ErrorKind::NotFound.into()),
+    };
+    sloprobe::config::parse("test.toml", &text, &outside).unwrap().otlp.unwrap()
+}
+
+#[tokio::test]
+async fn what_is_pushed_is_what_a_scrape_shows() {
+    let (recorder, collector) = recorded_and_pushed("", Histograms::Classic).await;
+    let (pushed, shown) = (pushed(&collector.metrics().unwrap()), shown(&recorder.text()));
+    assert!(shown.len() > 100, "{shown:#?}");
+    for (series, value) in &shown {
+        assert_eq!(pushed.get(series), Some(value), "{series}");
+    }
+    assert_eq!(pushed.len(), shown.len());
+}
+
+#[tokio::test]
+async fn native_histograms_are_pushed_as_exponential_ones_with_their_traces() {
+    let (recorder, collector) = recorded_and_pushed("gen_ai_metrics = true", Histograms::Native).await;
+    let request = collector.metrics().unwrap();
+    let metrics = &request.resource_metrics[0].scope_metrics[0].metrics;
+    let find = |name: &str| metrics.iter().find(|metric| metric.name == name).unwrap().data.clone().unwrap();
+    let Data::ExponentialHistogram(ttft) = find("sloprobe_ttft_seconds") else { panic!("not exponential") };
+    let point = &ttft.data_points[0];
+    let sum = shown(&recorder.text())[r#"sloprobe_ttft_seconds_sum{target="t",workload="w"}"#];
+    assert_eq!((point.count, point.sum), (2, Some(sum)));
+    assert_eq!(point.positive.as_ref().unwrap().bucket_counts.iter().sum::<u64>() + point.zero_count, 2);
+    let spans: BTreeSet<_> =
+        collector.spans().iter().map(|span| (span.trace_id.clone(), span.span_id.clone())).collect();
+    assert!(!point.exemplars.is_empty());
+    for exemplar in &point.exemplars {
+        assert!(spans.contains(&(exemplar.trace_id.clone(), exemplar.span_id.clone())), "it finds its span");
+    }
+    let Data::Histogram(duration) = find("gen_ai.client.operation.duration") else { panic!("not explicit") };
+    assert_eq!((duration.data_points[0].count, duration.data_points[0].explicit_bounds.len()), (2, 14));
 }

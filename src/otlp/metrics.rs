@@ -4,11 +4,12 @@ use std::time::SystemTime;
 
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
 use opentelemetry_proto::tonic::common::v1::KeyValue;
+use opentelemetry_proto::tonic::metrics::v1::exemplar::Value as ExampleValue;
 use opentelemetry_proto::tonic::metrics::v1::exponential_histogram_data_point::Buckets;
 use opentelemetry_proto::tonic::metrics::v1::metric::Data;
 use opentelemetry_proto::tonic::metrics::v1::number_data_point::Value as Number;
 use opentelemetry_proto::tonic::metrics::v1::{
-    AggregationTemporality, ExponentialHistogram, ExponentialHistogramDataPoint, Gauge,
+    AggregationTemporality, Exemplar as Example, ExponentialHistogram, ExponentialHistogramDataPoint, Gauge,
     Histogram as ExplicitHistogram, HistogramDataPoint, Metric, NumberDataPoint, ResourceMetrics,
     ScopeMetrics, Sum,
 };
@@ -17,10 +18,13 @@ use opentelemetry_proto::tonic::resource::v1::Resource;
 use super::conventions::text;
 use super::resource::scope;
 use super::span::unix_nanos;
-use crate::series::{Histogram, Labels, Meta, Native, Value, Writer, ZERO_THRESHOLD};
+use crate::series::{Exemplar, Histogram, Labels, Meta, Native, Value, Writer, ZERO_THRESHOLD};
 
 /// The most points of one request: collectors refuse bodies of more than some megabytes.
 const MOST_POINTS: usize = 5000;
+
+/// An exemplar that is older was sent before; in nanoseconds.
+const FRESH: u64 = 300_000_000_000;
 
 const CUMULATIVE: i32 = AggregationTemporality::Cumulative as i32;
 
@@ -203,6 +207,7 @@ fn explicit(attributes: Vec<KeyValue>, histogram: &Histogram, start: u64, now: u
         time_unix_nano: now,
         count: histogram.count(),
         sum: Some(histogram.sum()),
+        exemplars: exemplars(histogram, now),
         ..HistogramDataPoint::default()
     }
 }
@@ -224,8 +229,24 @@ fn exponential(
         zero_count: native.zeros(),
         zero_threshold: ZERO_THRESHOLD,
         positive: Some(buckets(native)),
+        exemplars: exemplars(histogram, now),
         ..ExponentialHistogramDataPoint::default()
     }
+}
+
+/// Recent probes that are traces; others have no place in OTLP to be found by.
+fn exemplars(histogram: &Histogram, now: u64) -> Vec<Example> {
+    let recent = histogram.exemplars().filter(|one| unix_nanos(one.at) + FRESH > now);
+    let example = |one: &Exemplar| {
+        Some(Example {
+            trace_id: one.trace?.bytes().to_vec(),
+            span_id: one.probe.number().to_be_bytes().to_vec(),
+            time_unix_nano: unix_nanos(one.at),
+            value: Some(ExampleValue::AsDouble(one.value)),
+            ..Example::default()
+        })
+    };
+    recent.filter_map(example).collect()
 }
 
 /// All buckets from the first with a value to the last. Prometheus numbers a bucket by its upper end, OTLP by its lower.
@@ -243,8 +264,10 @@ fn buckets(native: &Native) -> Buckets {
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
+    use std::time::Duration;
 
     use super::*;
+    use crate::domain::{ProbeId, TraceId};
     use crate::series::Layout;
 
     fn observed(values: &[f64]) -> Histogram {
@@ -282,6 +305,25 @@ mod tests {
         let counts = point.positive.unwrap().bucket_counts;
         assert_eq!((counts.len(), counts.iter().sum::<u64>(), point.zero_count), (33, 2, 1));
         assert_eq!((counts[0], counts[32], point.count), (1, 1, 3));
+    }
+
+    #[test]
+    fn a_recent_probe_that_is_a_trace_is_an_exemplar() {
+        let mut histogram = observed(&[]);
+        let at = SystemTime::UNIX_EPOCH + Duration::from_secs(1000);
+        let probe = ProbeId::from_number(7);
+        let observe = |histogram: &mut Histogram, value, trace| {
+            histogram.observe_probe(Exemplar { probe, trace, value, at });
+        };
+        observe(&mut histogram, 0.05, TraceId::from_bytes([9; 16]));
+        observe(&mut histogram, 0.5, None);
+        let found = |seconds| exemplars(&histogram, unix_nanos(at + Duration::from_secs(seconds)));
+        assert_eq!(found(0).len(), 1, "the other has no trace");
+        assert_eq!(
+            (&*found(0)[0].trace_id, &*found(0)[0].span_id),
+            (&[9; 16][..], &[0, 0, 0, 0, 0, 0, 0, 7][..])
+        );
+        assert_eq!(found(301), []);
     }
 
     #[test]
