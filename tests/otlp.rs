@@ -15,7 +15,7 @@ use common::{Daemon, PATIENCE, config, eventually, sloprobe};
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
 use opentelemetry_proto::tonic::common::v1::KeyValue;
 use opentelemetry_proto::tonic::metrics::v1::metric::Data;
-use opentelemetry_proto::tonic::metrics::v1::{NumberDataPoint, number_data_point};
+use opentelemetry_proto::tonic::metrics::v1::{HistogramDataPoint, NumberDataPoint, number_data_point};
 use sloprobe::config::Outside;
 use sloprobe::domain::{Exposure, Histograms};
 use sloprobe::otlp::Exporter;
@@ -227,8 +227,8 @@ fn shown(page: &str) -> BTreeMap<String, f64> {
     let lines = page.lines().filter(|line| !line.starts_with('#') && !line.starts_with("process_"));
     lines
         .map(|line| {
-            let (series, value) = line.rsplit_once(' ').unwrap();
-            (in_order(series), value.parse().unwrap())
+            let (series, value) = line.rsplit_once(' ').expect("a series and its value");
+            (in_order(series), value.parse().expect("a number"))
         })
         .collect()
 }
@@ -259,7 +259,7 @@ fn pushed(request: &ExportMetricsServiceRequest) -> BTreeMap<String, f64> {
         if name.starts_with("process_") {
             continue;
         }
-        match metric.data.as_ref().unwrap() {
+        match metric.data.as_ref().expect("points") {
             Data::Gauge(gauge) => {
                 found.extend(
                     gauge
@@ -279,27 +279,27 @@ fn pushed(request: &ExportMetricsServiceRequest) -> BTreeMap<String, f64> {
             }
             Data::Histogram(histogram) => {
                 assert_eq!(histogram.aggregation_temporality, 2);
-                for point in &histogram.data_points {
-                    let bounds = point.explicit_bounds.iter().map(f64::to_string).chain(["+Inf".to_owned()]);
-                    let mut count = 0;
-                    for (bound, own) in bounds.zip(&point.bucket_counts) {
-                        count += own;
-                        found.insert(
-                            series(&format!("{name}_bucket"), &point.attributes, Some(&bound)),
-                            count as f64,
-                        );
-                    }
-                    found.insert(
-                        series(&format!("{name}_count"), &point.attributes, None),
-                        point.count as f64,
-                    );
-                    found.insert(series(&format!("{name}_sum"), &point.attributes, None), point.sum.unwrap());
-                }
+                found.extend(histogram.data_points.iter().flat_map(|point| parts(name, point)));
             }
             other => panic!("{other:?}"),
         }
     }
     found
+}
+
+/// A histogram as the series of its buckets, its count and its sum.
+fn parts(name: &str, point: &HistogramDataPoint) -> Vec<(String, f64)> {
+    let named = |part: &str, le: Option<&str>| series(&format!("{name}_{part}"), &point.attributes, le);
+    let bounds = point.explicit_bounds.iter().map(f64::to_string).chain(["+Inf".to_owned()]);
+    let mut count = 0;
+    let mut parts = Vec::new();
+    for (bound, own) in bounds.zip(&point.bucket_counts) {
+        count += own;
+        parts.push((named("bucket", Some(&*bound)), count as f64));
+    }
+    parts.push((named("count", None), point.count as f64));
+    parts.push((named("sum", None), point.sum.expect("a sum")));
+    parts
 }
 
 fn number(point: &NumberDataPoint) -> f64 {
@@ -312,16 +312,15 @@ fn number(point: &NumberDataPoint) -> f64 {
 /// Two probes of a plan, recorded; and what was pushed of them.
 async fn recorded_and_pushed(otlp: &str, histograms: Histograms) -> (Arc<Recorder>, Collector) {
     let (server, collector) = (engine().await, Collector::start(Vec::new()).await);
-    let mut plan = plan(&format!("http://{}", server.address), "traceparent = true", PATIENT);
-    plan.otlp = Some(section(collector.address, otlp));
+    let plan = plan(&format!("http://{}", server.address), "traceparent = true", PATIENT);
     let recorder = Arc::new(Recorder::new(&plan.targets, &[]));
     recorder.expose_as(Exposure { histograms, ..Exposure::default() });
-    let exporter = Exporter::new(plan.otlp.as_ref().unwrap(), Arc::clone(&recorder)).unwrap();
+    let exporter = Exporter::new(&section(collector.address, otlp), Arc::clone(&recorder)).expect("usable");
     let (consumer, pushing) = (exporter.consumer(), exporter.start());
     let prober = Prober::new(plan);
     for _ in 0..2 {
         let report = prober.probe().await;
-        recorder.record(&recorder.place("t", "w").unwrap(), &report);
+        recorder.record(&recorder.place("t", "w").expect("it was arranged"), &report);
         consumer.on_report(&report);
     }
     pushing.finish().await;
@@ -337,7 +336,8 @@ fn section(address: SocketAddr, more: &str) -> sloprobe::domain::Collector {
         file: &|_| Err(std::io::ErrorKind::NotFound.into()),
         text: &|_| Err(std::io::ErrorKind::NotFound.into()),
     };
-    sloprobe::config::parse("test.toml", &text, &outside).unwrap().otlp.unwrap()
+    let plan = sloprobe::config::parse("test.toml", &text, &outside).expect("it is sound");
+    plan.otlp.expect("it is there")
 }
 
 #[tokio::test]

@@ -45,7 +45,7 @@ pub(super) struct Points<'a> {
     send: &'a mut dyn FnMut(ExportMetricsServiceRequest),
     /// Of the present request.
     metrics: Vec<Metric>,
-    points: usize,
+    count: usize,
     /// The present family, without points.
     family: Metric,
     /// The last of `metrics` is of the present family.
@@ -61,7 +61,7 @@ impl<'a> Points<'a> {
     ) -> Self {
         let now = unix_nanos(now);
         let family = Metric::default();
-        Self { resource, form, now, send, metrics: Vec::new(), points: 0, family, is_open: false }
+        Self { resource, form, now, send, metrics: Vec::new(), count: 0, family, is_open: false }
     }
 
     /// What follows belongs to this family.
@@ -143,8 +143,8 @@ impl<'a> Points<'a> {
     }
 
     fn added(&mut self) {
-        self.points += 1;
-        if self.points >= MOST_POINTS {
+        self.count += 1;
+        if self.count >= MOST_POINTS {
             self.hand_over();
         }
     }
@@ -155,7 +155,7 @@ impl<'a> Points<'a> {
     }
 
     fn hand_over(&mut self) {
-        if std::mem::take(&mut self.points) == 0 {
+        if std::mem::take(&mut self.count) == 0 {
             return;
         }
         self.is_open = false;
@@ -272,7 +272,9 @@ mod tests {
 
     fn observed(values: &[f64]) -> Histogram {
         let mut histogram = Histogram::new(&Arc::new(Layout::new(vec![0.1, 1.0])), SystemTime::UNIX_EPOCH);
-        values.iter().for_each(|&value| histogram.observe(value, 1));
+        for &value in values {
+            histogram.observe(value, 1);
+        }
         histogram
     }
 

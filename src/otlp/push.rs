@@ -45,12 +45,13 @@ pub(super) async fn spans(
     let mut rest = None;
     let mut stopped = false;
     while !stopped {
-        stopped = match rest {
-            Some(rest) => is_stopped_within(rest, &mut stop).await,
-            None => tokio::select! {
+        stopped = if let Some(rest) = rest {
+            is_stopped_within(rest, &mut stop).await
+        } else {
+            tokio::select! {
                 stopped = is_stopped_within(BATCH_EVERY, &mut stop) => stopped,
                 () = queue.full() => false,
-            },
+            }
         };
         rest = pusher.empty(&queue, &resource).await;
     }

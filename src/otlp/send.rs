@@ -116,7 +116,8 @@ impl Client {
             }
         }
         if status.is_success() {
-            return Ok(signal.rejected(&body).map(|rejected| self.presentable(rejected)));
+            let quoted = |Rejected { items, why }| Rejected { items, why: self.quotable(&why) };
+            return Ok(signal.rejected(&body).map(quoted));
         }
         let retry = match status.as_u16() {
             429 | 502 | 503 | 504 => Retry::After(retry_after),
@@ -151,10 +152,6 @@ impl Client {
             }
             _ => status.to_owned(),
         }
-    }
-
-    fn presentable(&self, rejected: Rejected) -> Rejected {
-        Rejected { why: self.quotable(&rejected.why), ..rejected }
     }
 
     /// One line without secrets. These go first: half of one could stay at the cut.

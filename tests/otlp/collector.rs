@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::State;
-use axum::http::{HeaderMap, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use flate2::read::GzDecoder;
@@ -123,7 +123,7 @@ impl Kept {
 
 fn plain(headers: &HeaderMap, body: &[u8]) -> Vec<u8> {
     let mut plain = Vec::new();
-    match headers.get(header::CONTENT_ENCODING).map(|encoding| encoding.as_bytes()) {
+    match headers.get(header::CONTENT_ENCODING).map(HeaderValue::as_bytes) {
         Some(b"gzip") => drop(GzDecoder::new(body).read_to_end(&mut plain).expect("gzip")),
         None => plain.extend_from_slice(body),
         Some(other) => panic!("{other:?}"),
