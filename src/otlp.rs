@@ -50,7 +50,7 @@ pub struct Exporter {
 /// Is told of every probe.
 #[derive(Debug)]
 struct Intake {
-    spans: Arc<SpanQueue>,
+    spans: Option<Arc<SpanQueue>>,
     aliases: Option<Aliases>,
 }
 
@@ -69,7 +69,7 @@ impl Exporter {
             resource: resource::resource(collector),
             interval: collector.interval,
             recorder: collector.metrics.then_some(recorder),
-            intake: Arc::new(Intake { spans: Arc::default(), aliases }),
+            intake: Arc::new(Intake { spans: collector.traces.then(Arc::default), aliases }),
         })
     }
 
@@ -81,17 +81,22 @@ impl Exporter {
     /// Pushes on the present runtime.
     pub fn start(self) -> Pushing {
         let (stop, stopped) = watch::channel(false);
-        let (client, queue) = (Arc::clone(&self.client), Arc::clone(&self.intake.spans));
-        let spans = push::spans(client, queue, self.resource.clone(), stopped.clone());
-        let has_metrics = self.recorder.is_some() || self.intake.aliases.is_some();
-        let task = tokio::spawn(async move {
-            if has_metrics {
+        let (client, resource) = (Arc::clone(&self.client), self.resource.clone());
+        let (spans, end) = (self.intake.spans.clone(), stopped.clone());
+        let spans = async move {
+            if let Some(spans) = spans {
+                push::spans(client, spans, resource, end).await;
+            }
+        };
+        let metrics = async move {
+            if self.recorder.is_some() || self.intake.aliases.is_some() {
                 let (client, interval) = (Arc::clone(&self.client), self.interval);
                 let walk: Arc<Walk> = Arc::new(move |send| self.walk(send));
-                tokio::join!(spans, push::metrics(client, walk, interval, stopped));
-            } else {
-                spans.await;
+                push::metrics(client, walk, interval, stopped).await;
             }
+        };
+        let task = tokio::spawn(async move {
+            tokio::join!(spans, metrics);
         });
         Pushing { stop, task }
     }
@@ -123,7 +128,7 @@ impl Pushing {
     /// Pushes what waits, and ends. All probes must have been told.
     pub async fn finish(mut self) {
         let _ = self.stop.send(true);
-        if timeout(LAST_PUSH, &mut self.task).await.is_err() {
+        if !self.task.is_finished() && timeout(LAST_PUSH, &mut self.task).await.is_err() {
             tracing::warn!("the last push to the collector of [otlp] is abandoned");
             self.task.abort();
         }
@@ -132,8 +137,10 @@ impl Pushing {
 
 impl Consumer for Intake {
     fn on_report(&self, report: &Report) {
-        if let Some(span) = span::of(report) {
-            self.spans.put(span);
+        if let Some(spans) = &self.spans
+            && let Some(span) = span::of(report)
+        {
+            spans.put(span);
         }
         if let Some(aliases) = &self.aliases {
             aliases.take(report, clock::wall_now());

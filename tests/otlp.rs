@@ -352,6 +352,17 @@ async fn what_is_pushed_is_what_a_scrape_shows() {
 }
 
 #[tokio::test]
+async fn traces_and_metrics_can_be_left_out() {
+    for (otlp, has_spans, has_metrics) in
+        [("traces = false", false, true), ("metrics = false", true, false), ("", true, true)]
+    {
+        let (_, collector) = recorded_and_pushed(otlp, Histograms::Both).await;
+        assert_eq!(collector.spans().len(), if has_spans { 2 } else { 0 }, "{otlp}");
+        assert_eq!(collector.metrics().is_some(), has_metrics, "{otlp}");
+    }
+}
+
+#[tokio::test]
 async fn native_histograms_are_pushed_as_exponential_ones_with_their_traces() {
     let (recorder, collector) = recorded_and_pushed("gen_ai_metrics = true", Histograms::Native).await;
     let request = collector.metrics().unwrap();

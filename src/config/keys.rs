@@ -42,6 +42,7 @@ pub(super) const OTLP: Keys = Keys {
         "headers",
         "interval",
         "timeout",
+        "traces",
         "metrics",
         "gen_ai_metrics",
         "compression",

@@ -35,16 +35,22 @@ pub(super) fn read(table: &Table<'_>, outside: &Outside<'_>) -> Option<Collector
     let timeout = table.or("timeout", DEFAULT_TIMEOUT, |node| {
         value::duration_within(&node, SHORTEST_TIMEOUT..=LONGEST_TIMEOUT, TIMEOUT)
     });
+    let traces = table.or("traces", true, |node| node.flag());
     let metrics = table.or("metrics", true, |node| node.flag());
     let gen_ai_metrics = table.or("gen_ai_metrics", false, |node| node.flag());
     let compression = table.or("compression", Compression::Gzip, |node| node.one_of(&Compression::NAMES));
     let resource = table.or("resource", BTreeMap::new(), |node| read_resource(&node));
     let ca = table.or("ca", None, |node| certificates::authorities(&node, outside));
+    if let (Some(false), Some(false), Some(false)) = (traces, metrics, gen_ai_metrics) {
+        let remedy = "write true for traces or metrics, or remove [otlp]";
+        return table.get("metrics")?.refuse("nothing is left to push", remedy);
+    }
     Some(Collector {
         endpoint: endpoint?,
         headers: headers?,
         interval: interval?,
         timeout: timeout?,
+        traces: traces?,
         metrics: metrics?,
         gen_ai_metrics: gen_ai_metrics?,
         compression: compression?,

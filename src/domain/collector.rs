@@ -19,6 +19,8 @@ pub struct Collector {
     pub interval: Duration,
     /// How long one request may take.
     pub timeout: Duration,
+    /// Whether the spans of probes with a trace are exported.
+    pub traces: bool,
     pub metrics: bool,
     /// Whether the client metrics of the GenAI conventions are pushed beside our own.
     pub gen_ai_metrics: bool,
