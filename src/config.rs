@@ -11,6 +11,7 @@ mod inputs;
 mod keys;
 mod lengths;
 mod loaded;
+mod otlp;
 pub mod plan;
 mod problem;
 mod questions;

@@ -17,12 +17,13 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
-use tokio::task::{JoinSet, spawn_blocking};
+use tokio::task::{JoinError, JoinSet, spawn_blocking};
 use tokio::time::{Instant, timeout};
 
 use crate::config::Plan;
 use crate::domain::{Share, Target, clock};
 use crate::history;
+use crate::otlp::{self, Exporter, Pushing};
 use crate::probe::{Transport, Trust, Unusable};
 use crate::record::Recorder;
 use crate::release::{Patience, Releases};
@@ -56,6 +57,7 @@ pub struct Daemon {
     reloads: Reloads,
     requests: mpsc::Receiver<Request>,
     consumers: Vec<Arc<dyn Consumer>>,
+    exporter: Option<Exporter>,
     /// Where probes are measured.
     pub measuring: Measuring,
     /// How often each target is asked what it runs.
@@ -90,6 +92,8 @@ pub enum Error {
     #[error(transparent)]
     Unusable(#[from] Unusable),
     #[error(transparent)]
+    Otlp(#[from] otlp::Unusable),
+    #[error(transparent)]
     History(#[from] history::Error),
     #[error("the metrics can no longer be served: {0}")]
     Serve(std::io::Error),
@@ -98,7 +102,7 @@ pub enum Error {
     #[error(transparent)]
     Measuring(#[from] Defect),
     #[error("a part of the daemon ended by a defect: {0}")]
-    Task(tokio::task::JoinError),
+    Task(JoinError),
     #[error("a part of the daemon ended though nobody asked it to")]
     EndedEarly,
 }
@@ -115,6 +119,8 @@ impl Daemon {
         let keeper = Keeper::open(&plan.history, Arc::clone(&recorder))?;
         let ledger = Box::new(keeper.history());
         let releases = Arc::new(Releases::new(&plan.targets, ledger, Arc::clone(&recorder), patience));
+        let otlp = plan.otlp.as_ref().map(|collector| Exporter::new(collector, Arc::clone(&recorder)));
+        let exporter = otlp.transpose()?;
         let trust = Trust::default();
         let transports: Result<_, Unusable> =
             plan.targets.iter().map(|target| Ok(Arc::new(Transport::new(target, &trust)?))).collect();
@@ -125,7 +131,8 @@ impl Daemon {
             files: None,
             reloads,
             requests,
-            consumers: Vec::new(),
+            consumers: exporter.iter().map(Exporter::consumer).collect(),
+            exporter,
             measuring: Measuring::Threads(
                 plan.threads.unwrap_or_else(|| threads_for(plan.usually_under_way())),
             ),
@@ -170,13 +177,14 @@ impl Daemon {
     /// Probes and serves until `shutdown`; then sends no new probe, gives those under way `drain` to end,
     /// and returns. A part that fails ends the whole: a daemon that half works would be believed.
     pub async fn run(
-        self,
+        mut self,
         listener: TcpListener,
         shutdown: impl Future<Output = ()>,
         drain: Duration,
     ) -> Result<(), Error> {
         let (stop, stopped) = watch::channel(false);
         let (recorder, releases) = (self.recorder(), self.releases());
+        let mut pushing = self.exporter.take().map(Exporter::start);
         let (desk, inbox) = self.open_desk().map_err(Error::Thread)?;
         // The desk ends with the last inbox, and all of them are with the schedules.
         let (mut tasks, Views { targets, reloads }) = self.start(&stopped, inbox)?;
@@ -189,6 +197,7 @@ impl Daemon {
                 ended.map_err(Error::Task)??;
                 return Err(Error::EndedEarly);
             }
+            defect = pushing_ended(pushing.as_mut()) => return Err(Error::Task(defect)),
             () = shutdown => {}
         }
         shown.ready.store(false, Ordering::Relaxed);
@@ -203,6 +212,9 @@ impl Daemon {
         }
         drop(tasks);
         let _ = timeout(DESK_PATIENCE, spawn_blocking(|| desk.close())).await;
+        if let Some(pushing) = pushing {
+            pushing.finish().await;
+        }
         Ok(())
     }
 
@@ -276,6 +288,14 @@ pub fn origin() -> u64 {
 async fn part(work: impl Future<Output = ()>) -> Result<(), Defect> {
     work.await;
     Ok(())
+}
+
+/// Returns only if there is a pushing that ended by a defect.
+async fn pushing_ended(pushing: Option<&mut Pushing>) -> JoinError {
+    match pushing {
+        Some(pushing) => pushing.ended().await,
+        None => std::future::pending().await,
+    }
 }
 
 fn ended_early() -> std::io::Error {

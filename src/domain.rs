@@ -4,6 +4,7 @@ pub mod answer;
 pub mod attribution;
 pub mod channel;
 pub mod clock;
+pub mod collector;
 pub mod exposure;
 pub mod extra;
 pub mod failure;
@@ -29,11 +30,13 @@ pub mod target;
 pub mod timeline;
 pub mod times;
 pub mod tokens;
+pub mod trace_id;
 pub mod way;
 pub mod workload;
 
 pub use answer::{Answer, Expect};
 pub use channel::{Channel, Channels};
+pub use collector::{Collector, Compression};
 pub use exposure::{Buckets, Exposure, Histograms};
 pub use extra::{Extra, Reasoning};
 pub use failure::{Failure, Fault};
@@ -57,5 +60,6 @@ pub use target::{Api, Connection, Engine, Header, HeaderValue, Limits, Price, Ra
 pub use timeline::{Delta, Timeline};
 pub use times::ServerTimes;
 pub use tokens::{Speculation, TokenSource, Tokens};
+pub use trace_id::TraceId;
 pub use way::{ClientCertificate, HttpVersion, IpFamily, Proxy, ProxyAddress, Way};
 pub use workload::{Cache, Kind, Language, Question, Timeouts, Workload};

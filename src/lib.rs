@@ -12,6 +12,7 @@
 //! | [`daemon`] | the composition root: builds everything from a plan, keeps it running, turns to another plan, ends it in order |
 //! | [`serve`] | the routes: `/`, `/metrics`, `/-/healthy`, `/-/ready`, `/-/reload`, `/api/v1/marks` |
 //! | [`schedule`] | one task per target: wait until a probe is due, spawn it on a measuring thread, hand it to the desk; another asks now and then what the target runs; a [`schedule::place::Place`] is one target's workload |
+//! | [`otlp`] | pushes spans and metrics to an OpenTelemetry collector |
 //! | [`probe`] | sends one prompt, returns one report; asks what a target runs; the only room that touches the network as a client |
 //! | [`protocol`] | wire formats: how a prompt becomes a request, what each event means; no I/O |
 //! | [`workload`] | the next prompt, from a seed; how long it is; what its answer is worth |
@@ -72,6 +73,7 @@ pub mod domain;
 pub mod expose;
 pub mod forecast;
 pub mod history;
+pub mod otlp;
 pub mod page;
 pub mod probe;
 pub mod protocol;

@@ -92,6 +92,8 @@ pub struct Meaning<'a> {
     pub times: ServerTimes,
     /// What the server calls its present self.
     pub fingerprint: Option<Cow<'a, str>>,
+    /// The model that the answer says it is of.
+    pub model: Option<Cow<'a, str>>,
     /// The model stopped, and said why.
     pub finished: bool,
     /// The limit on its length stopped it.
@@ -249,6 +251,7 @@ impl Meaning<'_> {
             text: self.text.into_owned().into(),
             thought: self.thought.into_owned().into(),
             fingerprint: self.fingerprint.map(|name| name.into_owned().into()),
+            model: self.model.map(|name| name.into_owned().into()),
             ..self
         }
     }
@@ -263,4 +266,30 @@ fn to_json(body: &impl serde::Serialize) -> String {
 fn from_json<'a, T: serde::Deserialize<'a>>(data: &'a [u8]) -> Result<T, Nonsense> {
     serde_json::from_slice(data)
         .map_err(|e| Nonsense(format!("not a piece of an answer ({e}): {}", String::from_utf8_lossy(data))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_model_of_an_answer_is_what_the_answer_says() {
+        let chunk = r#"{"model":"m-1","choices":[{"delta":{"content":"a"}}]}"#;
+        for (dialect, event) in [
+            (Dialect::OpenAiChat, chunk),
+            (Dialect::OpenAiCompletions, r#"{"model":"m-1","choices":[{"text":"a"}]}"#),
+            (
+                Dialect::OpenAiResponses,
+                r#"{"type":"response.completed","response":{"status":"completed","model":"m-1"}}"#,
+            ),
+            (Dialect::Anthropic, r#"{"type":"message_start","message":{"model":"m-1","content":[]}}"#),
+            (Dialect::Gemini, r#"{"modelVersion":"m-1","candidates":[]}"#),
+            (Dialect::Ollama, r#"{"model":"m-1","message":{"content":"a"},"done":false}"#),
+        ] {
+            let meaning = dialect.interpret(event.as_bytes()).unwrap();
+            assert_eq!(meaning.model.as_deref(), Some("m-1"), "{event}");
+        }
+        let odd = Dialect::OpenAiChat.interpret(br#"{"model":7,"choices":[]}"#).unwrap();
+        assert_eq!(odd.model, None);
+    }
 }

@@ -140,8 +140,9 @@ fn shown_below(heading: &str, text: &str) -> Vec<String> {
     let mut inside = false;
     let mut lines = Vec::new();
     for line in text.lines() {
-        if line.starts_with('[') {
-            inside = line == heading;
+        let bare = line.trim_start_matches("# ");
+        if bare.starts_with('[') && bare.ends_with(']') {
+            inside = bare == heading;
         }
         if inside {
             lines.push(line.trim_start_matches(['#', ' ']).to_owned());

@@ -37,11 +37,12 @@ const MAY_USE: &[(&str, &[&str])] = &[
     (
         "daemon",
         &[
-            "compare", "config", "domain", "history", "page", "probe", "record", "release", "schedule",
-            "serve", "workload",
+            "compare", "config", "domain", "history", "otlp", "page", "probe", "record", "release",
+            "schedule", "serve", "workload",
         ],
     ),
     ("serve", &["domain", "expose", "record", "release"]),
+    ("otlp", &["domain", "probe", "record", "schedule", "series"]),
     ("schedule", &["domain", "history", "probe", "record", "release", "workload"]),
     ("release", &["domain", "history", "record"]),
     ("history", &["domain"]),
@@ -67,6 +68,7 @@ const LIBRARIES: &[Library] = &[
     Library {
         name: "reqwest",
         rooms: &[
+            "src/otlp/send.rs",
             "src/probe/transport.rs",
             "src/probe/transport/broken.rs",
             "src/probe/transport/lane.rs",
@@ -74,6 +76,8 @@ const LIBRARIES: &[Library] = &[
         ],
     },
     Library { name: "prometheus", rooms: &["src/record/process.rs"] },
+    Library { name: "opentelemetry_proto", rooms: &["otlp"] },
+    Library { name: "prost", rooms: &["otlp"] },
     Library { name: "axum", rooms: &["serve", "simulate"] },
     Library { name: "toml", rooms: &["config"] },
     Library { name: "rusqlite", rooms: &["history"] },

@@ -12,7 +12,7 @@ pub struct Keys {
 
 pub(super) const ROOT: Keys = Keys {
     heading: "the top level",
-    known: &["daemon", "limits", "targets", "workloads", "slos"],
+    known: &["daemon", "limits", "otlp", "targets", "workloads", "slos"],
     later: &[],
 };
 
@@ -34,6 +34,23 @@ pub(super) const DAEMON: Keys = Keys {
 
 pub(super) const LIMITS: Keys =
     Keys { heading: "[limits]", known: &["in_flight", "tokens_per_hour"], later: &[] };
+
+pub(super) const OTLP: Keys = Keys {
+    heading: "[otlp]",
+    known: &[
+        "endpoint",
+        "headers",
+        "interval",
+        "timeout",
+        "traces",
+        "metrics",
+        "gen_ai_metrics",
+        "compression",
+        "resource",
+        "ca",
+    ],
+    later: &[],
+};
 
 pub(super) const TARGET: Keys = Keys {
     heading: "[[targets]]",
@@ -63,6 +80,7 @@ pub(super) const TARGET: Keys = Keys {
         "price",
         "extra",
         "reasoning",
+        "traceparent",
     ],
     later: &[],
 };
@@ -107,8 +125,8 @@ pub(super) const SLO: Keys = Keys {
 };
 
 /// All of them, for whoever wants to show or test every key.
-pub const SECTIONS: [&Keys; 10] =
-    [&ROOT, &DAEMON, &LIMITS, &TARGET, &SECRET, &PRICE, &WORKLOAD, &RANGE, &TIMEOUTS, &SLO];
+pub const SECTIONS: [&Keys; 11] =
+    [&ROOT, &DAEMON, &LIMITS, &OTLP, &TARGET, &SECRET, &PRICE, &WORKLOAD, &RANGE, &TIMEOUTS, &SLO];
 
 /// The candidate that `word` was probably meant to be.
 pub(super) fn nearest<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {

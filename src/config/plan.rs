@@ -9,8 +9,8 @@ use std::time::Duration;
 use super::context::Outside;
 use super::reader::Table;
 use super::workload::Workloads;
-use super::{keys, slo, target, value};
-use crate::domain::{Buckets, Exposure, Histograms, Limits, Slo, Target, Workload};
+use super::{keys, otlp, slo, target, value};
+use crate::domain::{Buckets, Collector, Exposure, Histograms, Limits, Slo, Target, Workload};
 
 const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 9788);
 const DEFAULT_IN_FLIGHT: usize = 64;
@@ -42,6 +42,8 @@ pub struct Plan {
     /// Where what was learned is kept between two runs.
     pub state: Option<PathBuf>,
     pub history: Keep,
+    /// Where traces and metrics are pushed to.
+    pub otlp: Option<Collector>,
 }
 
 /// What is kept of what was measured.
@@ -105,12 +107,13 @@ pub(super) fn read(root: &Table<'_>, outside: &Outside<'_>) -> Option<Plan> {
     let limits = root.or("limits", Limits { in_flight: DEFAULT_IN_FLIGHT, tokens_per_hour: None }, |node| {
         read_limits(&node.table(&keys::LIMITS)?)
     });
+    let otlp = root.or("otlp", None, |node| otlp::read(&node.table(&keys::OTLP)?, outside).map(Some));
     let workloads = Workloads::read(root, outside);
     let targets = target::read_all(root, limits, &workloads, outside);
     let slos = slo::read_all(root, &workloads, targets.as_deref());
     let (limits, targets, workloads, slos) = (limits?, targets?, workloads.complete()?, slos?);
     let Daemon { listen, threads, exposure, state, history } = daemon?;
-    Some(Plan { listen, threads, exposure, limits, targets, workloads, slos, state, history })
+    Some(Plan { listen, threads, exposure, limits, targets, workloads, slos, state, history, otlp: otlp? })
 }
 
 fn read_daemon(table: &Table<'_>) -> Option<Daemon> {

@@ -130,8 +130,8 @@ impl Fleet {
             changes.waiting.push(THREADS);
         }
         // What waits for a restart is still as it was.
-        let Plan { listen, threads, state, history, .. } = self.plan.clone();
-        self.plan = Plan { listen, threads, state, history, ..plan };
+        let Plan { listen, threads, state, history, otlp, .. } = self.plan.clone();
+        self.plan = Plan { listen, threads, state, history, otlp, ..plan };
         self.house.adopt(self.plan.limits, self.plan.largest_probe(), now);
         self.arrange(transports, now);
         Ok(changes)

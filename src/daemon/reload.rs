@@ -110,6 +110,7 @@ fn waiting(old: &Plan, new: &Plan) -> Vec<&'static str> {
         ("daemon.history", old.history.path != new.history.path),
         ("daemon.history_age", old.history.age != new.history.age),
         ("daemon.history_size", old.history.bytes != new.history.bytes),
+        ("otlp", old.otlp != new.otlp),
     ];
     keys.into_iter().filter(|(_, differs)| *differs).map(|(key, _)| key).collect()
 }

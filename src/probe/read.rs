@@ -49,6 +49,7 @@ struct Account {
     tokens: Tokens,
     times: ServerTimes,
     fingerprint: Option<String>,
+    model: Option<String>,
     kept: Kept,
     /// Token ids that came without text since the last delta.
     withheld: u32,
@@ -89,6 +90,7 @@ pub(super) struct Read {
     pub(super) tokens: Tokens,
     pub(super) times: ServerTimes,
     pub(super) fingerprint: Option<String>,
+    pub(super) model: Option<String>,
     pub(super) answer: Answer,
 }
 
@@ -100,6 +102,7 @@ impl Reading {
             tokens: Tokens::default(),
             times: ServerTimes::default(),
             fingerprint: None,
+            model: None,
             kept: Kept::new(),
             withheld: 0,
             is_summarized: false,
@@ -214,7 +217,7 @@ impl Reading {
     }
 
     pub(super) fn finish(self) -> Read {
-        let Account { mut timeline, mut tokens, times, fingerprint, kept, .. } = self.account;
+        let Account { mut timeline, mut tokens, times, fingerprint, model, kept, .. } = self.account;
         let answer = kept.answer();
         if !timeline.deltas.is_empty() {
             let whole = Whole {
@@ -232,7 +235,7 @@ impl Reading {
         } else if tokens.output.is_some() {
             tokens.source = Some(TokenSource::FinalUsage);
         }
-        Read { timeline, tokens, times, fingerprint, answer }
+        Read { timeline, tokens, times, fingerprint, model, answer }
     }
 }
 
@@ -327,6 +330,9 @@ impl Account {
             && self.fingerprint.as_deref() != Some(fingerprint)
         {
             self.fingerprint = presentable(fingerprint);
+        }
+        if let (None, Some(model)) = (&self.model, meaning.model.as_deref()) {
+            self.model = presentable(model);
         }
         usage
     }

@@ -23,7 +23,7 @@ pub struct Trust(Arc<OnceLock<Arc<RootCertStore>>>);
 
 impl Trust {
     /// The authorities of the system, or these alone.
-    pub(super) fn roots(&self, instead: Option<&[CertificateDer<'static>]>) -> Arc<RootCertStore> {
+    pub fn roots(&self, instead: Option<&[CertificateDer<'static>]>) -> Arc<RootCertStore> {
         let Some(instead) = instead else { return Arc::clone(self.0.get_or_init(system_roots)) };
         let mut roots = RootCertStore::empty();
         roots.add_parsable_certificates(instead.iter().cloned());

@@ -18,7 +18,7 @@ use url::Url;
 
 use super::knowledge::Knowledge;
 use super::tls::{self, Trust};
-use crate::domain::{Target, clock};
+use crate::domain::{Target, TraceId, clock};
 use crate::protocol::{Dialect, Request};
 pub(super) use broken::Broken;
 pub(super) use lane::Lane;
@@ -130,9 +130,24 @@ impl Transport {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(lane);
     }
 
-    pub(super) async fn send(&self, lane: &Lane, request: Request) -> Result<Answer, Broken> {
+    /// A trace id that nobody can guess; `None` if the system has no random numbers.
+    pub(super) fn new_trace(&self) -> Option<TraceId> {
+        let mut bytes = [0; 16];
+        self.tls.crypto_provider().secure_random.fill(&mut bytes).ok()?;
+        TraceId::from_bytes(bytes)
+    }
+
+    pub(super) async fn send(
+        &self,
+        lane: &Lane,
+        request: Request,
+        traceparent: Option<String>,
+    ) -> Result<Answer, Broken> {
         let body = StampedBody { bytes: Some(request.body), phases: Arc::clone(&lane.phases) };
-        let post = lane.client.post(self.addressed(request.url)).headers(self.headers.clone());
+        let mut post = lane.client.post(self.addressed(request.url)).headers(self.headers.clone());
+        if let Some(traceparent) = traceparent {
+            post = post.header("traceparent", traceparent);
+        }
         self.answer(lane, post.body(reqwest::Body::wrap(body))).await
     }
 
@@ -214,7 +229,18 @@ impl Answer {
 /// that is not named here counts as a part of the way.
 fn is_same_way(old: &Target, new: &Target) -> bool {
     let Target {
-        api_key, headers, labels, rate, mix, in_flight, tokens_per_hour, price, extra, stream, ..
+        api_key,
+        headers,
+        labels,
+        rate,
+        mix,
+        in_flight,
+        tokens_per_hour,
+        price,
+        extra,
+        stream,
+        traceparent,
+        ..
     } = new.clone();
     let alike = Target {
         api_key,
@@ -227,6 +253,7 @@ fn is_same_way(old: &Target, new: &Target) -> bool {
         tokens_per_hour,
         price,
         extra,
+        traceparent,
         ..old.clone()
     };
     alike == *new

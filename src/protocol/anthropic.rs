@@ -6,7 +6,7 @@ use url::Url;
 
 use super::envelope::Envelope;
 use super::gather::{Gather, Gathered};
-use super::look::{Number, Something};
+use super::look::{Label, Number, Something};
 use super::message::{self, messages};
 use super::reason::Reason;
 use super::words::{Said, Words};
@@ -69,6 +69,8 @@ struct Message<'a> {
     stop_reason: Reason,
     #[serde(default)]
     usage: Option<Usage>,
+    #[serde(default, borrow)]
+    model: Label<'a>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -165,8 +167,10 @@ fn interpret_rest(data: &[u8]) -> Result<Meaning<'_>, Nonsense> {
     match envelope.kind {
         Some(Kind::MessageStart) => {
             // No output yet: the 0 or 1 that stands there would pass for a count if no other came.
-            let usage = from_json::<MessageStart<'_>>(data)?.message.and_then(|message| message.usage);
-            meaning.usage = usage.map(|usage| Usage { output: None, details: None, ..usage }.into());
+            if let Some(message) = from_json::<MessageStart<'_>>(data)?.message {
+                let no_output = |usage| Usage { output: None, details: None, ..usage }.into();
+                (meaning.usage, meaning.model) = (message.usage.map(no_output), message.model.0);
+            }
         }
         Some(Kind::ContentBlockStart) => {
             let block = from_json::<BlockStart<'_>>(data)?.content_block;
@@ -198,6 +202,7 @@ pub(super) fn interpret_whole(body: &[u8]) -> Result<Meaning<'_>, Nonsense> {
         usage: message.usage.map(Tokens::from),
         finished: message.stop_reason.told,
         cut: message.stop_reason.cut,
+        model: message.model.0,
         ..Meaning::from(message.content.unwrap_or_default().0.0)
     })
 }

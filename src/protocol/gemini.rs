@@ -194,6 +194,7 @@ impl<'a> Gather for Chunks<'a> {
         }
         meaning.usage = chunk.usage_metadata.map(Tokens::from).or(meaning.usage);
         meaning.fingerprint = chunk.model_version.0.or(meaning.fingerprint.take());
+        meaning.model.clone_from(&meaning.fingerprint);
         // A prompt that is refused has no candidates, and nothing follows.
         meaning.finished |= chunk.prompt_feedback.is_some_and(|feedback| feedback.block_reason.0);
         let Gathered(candidates) = chunk.candidates.unwrap_or_default();

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use url::Url;
 
-use super::look::Something;
+use super::look::{Label, Something};
 use super::message::{Message, messages};
 use super::reason::Reason;
 use super::words::{Said, Words};
@@ -36,6 +36,8 @@ struct Line<'a> {
     done: Option<bool>,
     #[serde(default)]
     done_reason: Reason,
+    #[serde(default, borrow)]
+    model: Label<'a>,
     #[serde(default)]
     prompt_eval_count: Option<u64>,
     #[serde(default)]
@@ -81,6 +83,7 @@ pub(super) fn interpret(data: &[u8]) -> Result<Meaning<'_>, Nonsense> {
     Ok(Meaning {
         usage: line.tokens(),
         times: line.times(),
+        model: line.model.0,
         finished: done,
         cut: done && line.done_reason.cut,
         ended: done,

@@ -112,6 +112,8 @@ struct Chunk<'a, const WHOLE: bool> {
     detail: Option<Value>,
     #[serde(default, borrow)]
     system_fingerprint: Label<'a>,
+    #[serde(default, borrow)]
+    model: Label<'a>,
     /// vLLM's account of its time, in milliseconds.
     #[serde(default)]
     metrics: Option<Metrics>,
@@ -187,6 +189,7 @@ impl<'a, const WHOLE: bool> Chunk<'a, WHOLE> {
             usage: self.usage.filter(Usage::is_count).map(Tokens::from),
             times,
             fingerprint: self.system_fingerprint.0,
+            model: self.model.0,
             finished: choices.finished,
             cut: choices.cut,
             ..Meaning::from(choices.said)

@@ -127,6 +127,8 @@ struct Ending {
     /// vLLM's account of its time, in milliseconds.
     #[serde(default)]
     metrics: Option<Metrics>,
+    #[serde(default)]
+    model: Option<Value>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -304,6 +306,7 @@ impl Ending {
             times: self.metrics.map(Metrics::times).unwrap_or_default(),
             finished: matches!(told, Status::Completed | Status::Incomplete),
             cut: self.incomplete_details.is_some_and(|details| details.reason.cut),
+            model: self.model.as_ref().and_then(Value::as_str).map(|model| model.to_owned().into()),
             ..Meaning::default()
         }
     }

@@ -2,11 +2,12 @@
 
 use std::time::SystemTime;
 
-use crate::domain::{ProbeId, Report};
+use crate::domain::{ProbeId, Report, TraceId};
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Exemplar {
     pub probe: ProbeId,
+    pub trace: Option<TraceId>,
     pub value: f64,
     /// When it was counted.
     pub at: SystemTime,
@@ -14,11 +15,12 @@ pub struct Exemplar {
 
 impl Exemplar {
     pub fn of(report: &Report, value: f64, at: SystemTime) -> Self {
-        Self { probe: report.id, value, at }
+        Self { probe: report.id, trace: report.trace, value, at }
     }
 
     /// Names and values of its labels.
     pub fn labels(&self) -> Vec<(&'static str, String)> {
-        vec![("probe_id", self.probe.to_string())]
+        let trace = self.trace.map(|trace| ("trace_id", trace.to_string()));
+        [("probe_id", self.probe.to_string())].into_iter().chain(trace).collect()
     }
 }

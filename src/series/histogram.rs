@@ -166,7 +166,12 @@ mod tests {
     #[test]
     fn a_bucket_remembers_the_newest_probe_in_it() {
         let mut histogram = Histogram::new(&layout(&[1.0]), SystemTime::UNIX_EPOCH);
-        let probe = |value| Exemplar { probe: ProbeId::from_number(7), value, at: SystemTime::UNIX_EPOCH };
+        let probe = |value| Exemplar {
+            probe: ProbeId::from_number(7),
+            trace: None,
+            value,
+            at: SystemTime::UNIX_EPOCH,
+        };
         histogram.observe_probe(probe(0.5));
         histogram.observe_probe(probe(0.7));
         let shown: Vec<f64> = histogram.exemplars().map(|exemplar| exemplar.value).collect();

@@ -97,20 +97,24 @@ fn report(name: &str) -> Report {
         tokens_per_hour: None,
         price: None,
         extra: Extra::default(),
+        traceparent: false,
     };
     let now = Instant::now();
     Report {
         id: ProbeId::next(began()),
+        trace: None,
         target: Arc::new(target),
         workload,
         wall: began(),
         seed: Seed::default(),
         depth: None,
+        max_tokens: 50,
         answer: Answer::default(),
         timeline: Timeline::new(now, now),
         sample: Sample::default(),
         times: ServerTimes::default(),
         fingerprint: None,
+        model: None,
         tokens: Tokens {
             prompt: Some(312),
             cached: Some(0),
