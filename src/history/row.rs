@@ -14,6 +14,7 @@ const MOST_TEXT: usize = 2 << 10;
 /// Numbers, and of a bad probe what there is to read. Times and durations are microseconds.
 #[derive(Debug, Clone)]
 pub(super) struct Row {
+    pub(super) id: i64,
     pub(super) target: Arc<str>,
     pub(super) workload: Arc<str>,
     pub(super) at: i64,
@@ -67,6 +68,7 @@ impl Row {
         let Report { sample, tokens, seed, .. } = report;
         let count = |tokens: Option<u64>| tokens.and_then(|tokens| i64::try_from(tokens).ok());
         Self {
+            id: report.id.number().cast_signed(),
             target: Arc::clone(&report.target.name),
             workload: Arc::clone(&report.workload.name),
             at: micros_of(report.wall),
