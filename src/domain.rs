@@ -28,6 +28,7 @@ pub mod target;
 pub mod timeline;
 pub mod times;
 pub mod tokens;
+pub mod trace_id;
 pub mod way;
 pub mod workload;
 
@@ -55,5 +56,6 @@ pub use target::{Api, Connection, Engine, Header, HeaderValue, Limits, Price, Ra
 pub use timeline::{Delta, Timeline};
 pub use times::ServerTimes;
 pub use tokens::{Speculation, TokenSource, Tokens};
+pub use trace_id::TraceId;
 pub use way::{ClientCertificate, HttpVersion, IpFamily, Proxy, ProxyAddress, Way};
 pub use workload::{Cache, Kind, Language, Question, Timeouts, Workload};

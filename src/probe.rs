@@ -18,8 +18,8 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::domain::{
-    Failure, Fault, Fields, Lesson, ProbeId, Prompt, Report, Sample, Target, Timeline, Verdict, Workload,
-    clock,
+    Failure, Fault, Fields, Lesson, ProbeId, Prompt, Report, Sample, Target, Timeline, TraceId, Verdict,
+    Workload, clock,
 };
 use crate::protocol::{Dialect, Request};
 pub use count::{Counted, count_tokens};
@@ -110,6 +110,7 @@ pub async fn run(transport: &Transport, mut job: Job) -> Report {
 /// What came of one request.
 struct Attempt {
     id: ProbeId,
+    trace: Option<TraceId>,
     wall: std::time::SystemTime,
     reading: Reading,
     fault: Option<Fault>,
@@ -125,6 +126,7 @@ async fn attempt(transport: &Transport, job: &Job, request: Request, due: Instan
     let lane = transport.take_lane();
     let wall = clock::wall_now();
     let id = ProbeId::next(wall);
+    let trace = job.target.traceparent.then(|| transport.new_trace()).flatten();
     let started = Instant::now();
     let reading = Reading::new(dialect, job.target.stream, Timeline::new(due, started));
     let lane = match lane {
@@ -132,7 +134,7 @@ async fn attempt(transport: &Transport, job: &Job, request: Request, due: Instan
         Err(broken) => {
             let fault = Some(Failure::Connect.because(broken.detail));
             let (refused, lesson) = (Fields::NONE, Lesson::default());
-            return Attempt { id, wall, reading, fault, retry_after: None, refused, lesson };
+            return Attempt { id, trace, wall, reading, fault, retry_after: None, refused, lesson };
         }
     };
     lane.phases.reset();
@@ -145,7 +147,10 @@ async fn attempt(transport: &Transport, job: &Job, request: Request, due: Instan
         retry_after: None,
         refused: Fields::NONE,
     };
-    let outcome = exchange.run(request).await.map_err(|fault| with_address(fault, &job.target));
+    let outcome = exchange
+        .run(request, trace.map(|trace| trace.traceparent(id)))
+        .await
+        .map_err(|fault| with_address(fault, &job.target));
     let Exchange { mut reading, retry_after, refused, .. } = exchange;
 
     let timeline = reading.timeline();
@@ -158,7 +163,7 @@ async fn attempt(transport: &Transport, job: &Job, request: Request, due: Instan
     }
     let fault = outcome.err();
     let lesson = fault.as_ref().map(lesson).unwrap_or_default();
-    Attempt { id, wall, reading, fault, retry_after, refused, lesson }
+    Attempt { id, trace, wall, reading, fault, retry_after, refused, lesson }
 }
 
 /// What a refusal says about lengths, with a status or inside a stream.
@@ -170,7 +175,7 @@ fn lesson(fault: &Fault) -> Lesson {
 }
 
 fn report(transport: &Transport, job: Job, attempt: Attempt) -> Report {
-    let Attempt { id, wall, reading, fault, retry_after, lesson, .. } = attempt;
+    let Attempt { id, trace, wall, reading, fault, retry_after, lesson, .. } = attempt;
     let Read { timeline, tokens, times, fingerprint, answer } = reading.finish();
     let sample = Sample::derive(&timeline, &tokens);
     let fault = fault.map(|fault| fault.made_quotable(|detail| job.target.redact(detail)));
@@ -180,9 +185,11 @@ fn report(transport: &Transport, job: Job, attempt: Attempt) -> Report {
         target: job.target,
         workload: job.workload,
         id,
+        trace,
         wall,
         seed: job.prompt.seed,
         depth: job.prompt.depth,
+        max_tokens: job.prompt.max_tokens,
         answer,
         timeline,
         sample,
@@ -198,12 +205,12 @@ fn report(transport: &Transport, job: Job, attempt: Attempt) -> Report {
 }
 
 impl Exchange<'_> {
-    async fn run(&mut self, request: Request) -> Result<End, Fault> {
+    async fn run(&mut self, request: Request, traceparent: Option<String>) -> Result<End, Fault> {
         let phases = &self.lane.phases;
         let reading = &self.reading;
         let timeouts = self.job.workload.timeouts;
         let fields = request.fields;
-        let sending = self.transport.send(self.lane, request);
+        let sending = self.transport.send(self.lane, request, traceparent);
         let answer = self.patience.wait(sending, || Limit::before_answer(timeouts, reading, phases)).await?;
         let mut answer = answer.map_err(|broken| self.broken_before_answer(broken))?;
         self.reading.timeline().headers = Some(Instant::now());

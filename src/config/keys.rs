@@ -53,6 +53,7 @@ pub(super) const TARGET: Keys = Keys {
         "price",
         "extra",
         "reasoning",
+        "traceparent",
     ],
     later: &[],
 };

@@ -87,6 +87,7 @@ fn read_one<'a>(
         table.or("tokens_per_hour", None, |node| part(&node, 1..=MAX_TOKENS_PER_HOUR, most).map(Some));
     let price = table.or("price", None, |node| read_price(&node.table(&keys::PRICE)?).map(Some));
     let extra = extra::read_for(table, api);
+    let traceparent = read_traceparent(table);
     Some(Target {
         name: name?.into(),
         url: url?,
@@ -105,7 +106,19 @@ fn read_one<'a>(
         tokens_per_hour: tokens_per_hour?,
         price: price?,
         extra: extra?,
+        traceparent: traceparent?,
     })
+}
+
+fn read_traceparent(table: &Table<'_>) -> Option<bool> {
+    let traceparent = table.or("traceparent", false, |node| node.flag())?;
+    let headers = table.get("headers").filter(|node| traceparent && node.is_table());
+    for header in headers.into_iter().flat_map(|node| node.entries("").unwrap_or_default()) {
+        if header.key().eq_ignore_ascii_case("traceparent") {
+            return header.refuse("traceparent = true sets this header already", "keep one of the two");
+        }
+    }
+    Some(traceparent)
 }
 
 /// Of a million tokens each.

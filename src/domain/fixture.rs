@@ -31,6 +31,7 @@ pub(crate) fn target(name: &str, workloads: &[&str]) -> Arc<Target> {
         tokens_per_hour: None,
         price: None,
         extra: Extra::default(),
+        traceparent: false,
     })
 }
 
@@ -52,11 +53,13 @@ pub(crate) fn report(target: &Arc<Target>, sample: Sample, fault: Option<Fault>)
     let now = Instant::now();
     Report {
         id: ProbeId::next(SystemTime::UNIX_EPOCH),
+        trace: None,
         target: Arc::clone(target),
         workload: Arc::clone(&target.mix[0].workload),
         wall: SystemTime::UNIX_EPOCH,
         seed: Seed::default(),
         depth: None,
+        max_tokens: 50,
         answer: Answer::default(),
         timeline: Timeline::new(now, now),
         sample,

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use super::{
     Answer, Cache, Depth, Fault, Lesson, ProbeId, Sample, Seed, ServerTimes, Target, Timeline, Tokens,
-    Workload,
+    TraceId, Workload,
 };
 
 /// No chat template has more before the user's words, as far as is known.
@@ -15,6 +15,8 @@ const TEMPLATE_TOKENS: u64 = 128;
 #[derive(Debug, Clone)]
 pub struct Report {
     pub id: ProbeId,
+    /// Sent in the header `traceparent`, with the id of the probe as the id of the span.
+    pub trace: Option<TraceId>,
     pub target: Arc<Target>,
     pub workload: Arc<Workload>,
     /// When it started, by the wall clock.
@@ -22,6 +24,8 @@ pub struct Report {
     pub seed: Seed,
     /// Where the fact lay that answers the question.
     pub depth: Option<Depth>,
+    /// The limit of the answer that was asked for.
+    pub max_tokens: u32,
     pub timeline: Timeline,
     pub sample: Sample,
     pub tokens: Tokens,

@@ -33,6 +33,8 @@ pub struct Target {
     pub price: Option<Price>,
     /// Added to the body of every request.
     pub extra: Extra,
+    /// Whether each probe is a trace of its own, told to the target in the header `traceparent`.
+    pub traceparent: bool,
 }
 
 /// What a million tokens cost, in whatever currency the reader thinks of.

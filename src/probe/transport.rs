@@ -18,7 +18,7 @@ use url::Url;
 
 use super::knowledge::Knowledge;
 use super::tls::{self, Trust};
-use crate::domain::{Target, clock};
+use crate::domain::{Target, TraceId, clock};
 use crate::protocol::{Dialect, Request};
 pub(super) use broken::Broken;
 pub(super) use lane::Lane;
@@ -106,9 +106,24 @@ impl Transport {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(lane);
     }
 
-    pub(super) async fn send(&self, lane: &Lane, request: Request) -> Result<Answer, Broken> {
+    /// A trace id that nobody can guess; `None` if the system has no random numbers.
+    pub(super) fn new_trace(&self) -> Option<TraceId> {
+        let mut bytes = [0; 16];
+        self.tls.crypto_provider().secure_random.fill(&mut bytes).ok()?;
+        TraceId::from_bytes(bytes)
+    }
+
+    pub(super) async fn send(
+        &self,
+        lane: &Lane,
+        request: Request,
+        traceparent: Option<String>,
+    ) -> Result<Answer, Broken> {
         let body = StampedBody { bytes: Some(request.body), phases: Arc::clone(&lane.phases) };
-        let post = lane.client.post(self.addressed(request.url)).headers(self.headers.clone());
+        let mut post = lane.client.post(self.addressed(request.url)).headers(self.headers.clone());
+        if let Some(traceparent) = traceparent {
+            post = post.header("traceparent", traceparent);
+        }
         self.answer(lane, post.body(reqwest::Body::wrap(body))).await
     }
 

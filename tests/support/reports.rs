@@ -98,15 +98,18 @@ fn report(name: &str) -> Report {
         tokens_per_hour: None,
         price: None,
         extra: Extra::default(),
+        traceparent: false,
     };
     let now = Instant::now();
     Report {
         id: ProbeId::next(began()),
+        trace: None,
         target: Arc::new(target),
         workload,
         wall: began(),
         seed: Seed::default(),
         depth: None,
+        max_tokens: 50,
         answer: Answer::default(),
         timeline: Timeline::new(now, now),
         sample: Sample::default(),
