@@ -208,7 +208,7 @@ fn every_query_that_is_shown_to_people_runs() {
             count += 1;
         }
     }
-    assert_eq!(count, 12);
+    assert_eq!(count, 13);
 }
 
 fn read(path: &str) -> String {

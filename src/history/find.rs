@@ -11,7 +11,7 @@ use super::units::{micros_of, time_of};
 use super::{Error, Reader};
 use crate::domain::{
     Depth, Failure, ProbeId, Quantiles, Release, ReleaseId, Sample, Seed, ServerTimes, Speculation,
-    TokenSource, Tokens, Verdict,
+    TokenSource, Tokens, TraceId, Verdict,
 };
 
 /// Files of earlier versions numbered their probes from 1. No id with a time in it is smaller than this.
@@ -19,8 +19,7 @@ const SMALLEST_TIMED: u64 = 1 << 40;
 
 /// A target is looked up for one millisecond: its neighbours in the key.
 const FIND: &str = "
-SELECT p.*, t.name AS target_name, w.name AS workload_name, g.histogram, x.detail, x.text, x.thought,
-  lower(hex(p.trace)) AS trace_id
+SELECT p.*, t.name AS target_name, w.name AS workload_name, g.histogram, x.detail, x.text, x.thought
 FROM targets t
 CROSS JOIN probes p ON p.target = t.id AND p.at BETWEEN ?2 AND ?3 AND p.id = ?1
 JOIN workloads w ON w.id = p.workload
@@ -59,8 +58,8 @@ pub struct StoredProbe {
     /// The answer and its reasoning, of a probe that failed or whose answer was bad.
     pub text: Option<String>,
     pub thought: Option<String>,
-    /// The trace that was sent along, as 32 hexadecimal digits.
-    pub trace: Option<String>,
+    /// The trace that was sent along.
+    pub trace: Option<TraceId>,
 }
 
 impl Reader {
@@ -115,7 +114,7 @@ fn stored(row: &Row<'_>, id: ProbeId) -> rusqlite::Result<(StoredProbe, ReleaseI
         detail: row.get("detail")?,
         text: row.get("text")?,
         thought: row.get("thought")?,
-        trace: row.get::<_, Option<String>>("trace_id")?.filter(|digits| !digits.is_empty()),
+        trace: row.get::<_, Option<[u8; 16]>>("trace")?.and_then(TraceId::from_bytes),
     };
     Ok((probe, ReleaseId(row.get("release")?)))
 }
@@ -198,6 +197,7 @@ mod tests {
         };
         good.times.queue = Some(7 * MS);
         good.depth = Some(Depth(40));
+        good.trace = TraceId::from_bytes([7; 16]);
         let failed = report("b", 1, Some(Failure::Truncated));
         history.keep(&good, release, true);
         history.keep(&failed, ReleaseId(99), false);
@@ -226,7 +226,7 @@ mod tests {
             detail: None,
             text: None,
             thought: None,
-            trace: None,
+            trace: good.trace,
         };
         assert_eq!(found, wanted);
         assert_eq!(wanted.release.unwrap().id, release);
@@ -239,6 +239,7 @@ mod tests {
         let found = reader.find(failed.id).unwrap().unwrap();
         assert_eq!((&*found.target, found.failure), ("b", Some(Failure::Truncated)));
         assert_eq!((found.detail.as_deref(), found.release, found.gaps), (Some("it said no"), None, None));
+        assert_eq!(found.trace, None);
         let other = ProbeId::from_number(good.id.number() ^ 1 << 19);
         assert_eq!(reader.find(other).unwrap(), None);
     }
@@ -293,7 +294,10 @@ mod tests {
         history.flush().unwrap();
         let found = history.reader().unwrap().find("0000000000000011".parse().unwrap()).unwrap().unwrap();
         assert_eq!((found.at, found.sample.ttft), (at(1), Some(90 * MS)));
-        assert_eq!((found.failure, found.detail.as_deref()), (Some(Failure::ServerError), Some("it said no")));
+        assert_eq!(
+            (found.failure, found.detail.as_deref()),
+            (Some(Failure::ServerError), Some("it said no"))
+        );
         let file = Connection::open(settings.path.unwrap()).unwrap();
         let sql = "SELECT target || detail || ifnull(trace_id, '-') FROM probe WHERE id = '0000000000000011'";
         assert_eq!(file.query_row(sql, [], |row| row.get::<_, String>(0)).unwrap(), "ait said no-");

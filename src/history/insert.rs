@@ -19,9 +19,9 @@ const PROBE: &str = "INSERT OR REPLACE INTO probes (
   target, at, id, workload, release, mixed, suspect, outcome, verdict,
   ttft, answer_ttft, tpot, itl_p99, stall, latency, itl_p50, wait, lag, resolve, connect, tls,
   prompt_tokens, cached_tokens, reasoning_tokens, output_tokens, token_source, characters, cut, depth, seed, step, size,
-  queue, prefill, decode, load, hidden_tokens, tokens_per_arrival, drafted_tokens, accepted_tokens
+  queue, prefill, decode, load, hidden_tokens, tokens_per_arrival, drafted_tokens, accepted_tokens, trace
 ) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22,
-  ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36, ?37, ?38, ?39, ?40)";
+  ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36, ?37, ?38, ?39, ?40, ?41)";
 
 /// Nothing is lost if the number is there already: the newest that is said of it counts.
 const BEGIN: &str =
@@ -186,15 +186,20 @@ fn probe(
         row.tokens_per_arrival,
         drafted,
         accepted,
+        row.trace,
     ];
     transaction.prepare_cached(PROBE)?.execute(values)?;
     if let Some(histogram) = packer.pack(&row.gaps) {
-        transaction.prepare_cached("INSERT OR REPLACE INTO gaps VALUES (?1, ?2)")?.execute(params![row.id, histogram])?;
+        transaction
+            .prepare_cached("INSERT OR REPLACE INTO gaps VALUES (?1, ?2)")?
+            .execute(params![row.id, histogram])?;
     }
     if let Some(texts) = &row.texts {
         let some = |text: &'_ String| (!text.is_empty()).then(|| text.clone());
         let values = params![row.id, some(&texts.text), some(&texts.thought), some(&texts.detail)];
-        transaction.prepare_cached("INSERT OR REPLACE INTO texts VALUES (?1, ?2, ?3, ?4)")?.execute(values)?;
+        transaction
+            .prepare_cached("INSERT OR REPLACE INTO texts VALUES (?1, ?2, ?3, ?4)")?
+            .execute(values)?;
     }
     Ok(())
 }

@@ -223,7 +223,8 @@ mod tests {
         let settings = in_folder(folder.path());
         fill(&History::open(&settings).unwrap(), 500);
         let old = Connection::open(settings.path.as_ref().unwrap()).unwrap();
-        let back = "DROP VIEW probe; CREATE VIEW probe AS SELECT 1; CREATE TABLE counters (x); DROP TABLE hours;
+        let back =
+            "DROP VIEW probe; CREATE VIEW probe AS SELECT 1; CREATE TABLE counters (x); DROP TABLE hours;
             PRAGMA user_version = 1;";
         old.execute_batch(back).unwrap();
         for column in ["hidden_tokens", "tokens_per_arrival", "drafted_tokens", "accepted_tokens", "trace"] {

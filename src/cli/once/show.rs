@@ -143,6 +143,7 @@ pub(super) fn as_json(report: &Report) -> String {
     let sample = &report.sample;
     let mut line = json!({
         "id": report.id.to_string(),
+        "trace_id": report.trace.map(|trace| trace.to_string()),
         "target": &*report.target.name,
         "workload": &*report.workload.name,
         "outcome": report.outcome(),
