@@ -127,7 +127,7 @@ fn a_writer_that_is_killed_at_any_moment_leaves_a_sound_file() {
         }
     }
     let history = History::open(&settings(&path)).unwrap();
-    write(&history, &mut Maker::new(TARGETS), 0, 10);
+    write(&history, &mut Maker::new(TARGETS), kept, 10);
     history.close();
     assert_eq!(probes(&path), kept + 10);
     assert_sound(&path);
@@ -180,7 +180,7 @@ fn a_disk_that_refuses_costs_probes_but_neither_time_nor_the_file() {
 
     let history = History::open(&settings(&path)).unwrap();
     let before = probes(&path);
-    write(&history, &mut Maker::new(TARGETS), 0, 500);
+    write(&history, &mut Maker::new(TARGETS), before, 500);
     assert_eq!(probes(&path), before + 500);
 }
 

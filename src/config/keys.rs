@@ -18,7 +18,7 @@ pub(super) const ROOT: Keys = Keys {
 
 pub(super) const DAEMON: Keys = Keys {
     heading: "[daemon]",
-    known: &["listen", "threads", "state", "history", "history_age", "history_size"],
+    known: &["listen", "threads", "state", "history", "history_age", "history_size", "synthetic_header"],
     later: &["web_config"],
 };
 
@@ -54,6 +54,7 @@ pub(super) const TARGET: Keys = Keys {
         "extra",
         "reasoning",
         "traceparent",
+        "synthetic_header",
     ],
     later: &[],
 };

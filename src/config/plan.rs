@@ -8,9 +8,10 @@ use std::time::Duration;
 
 use super::context::Outside;
 use super::reader::Table;
+use super::target::Shared;
 use super::workload::Workloads;
-use super::{keys, slo, target, value};
-use crate::domain::{Limits, Slo, Target, Workload};
+use super::{keys, slo, synthetic, target, value};
+use crate::domain::{Header, Limits, Slo, Target, Workload};
 
 const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 9788);
 const DEFAULT_IN_FLIGHT: usize = 64;
@@ -82,20 +83,28 @@ struct Daemon {
     threads: Option<NonZeroUsize>,
     state: Option<PathBuf>,
     history: Keep,
+    synthetic: Option<Header>,
 }
 
 /// Everything is read before the first `?`, so that every problem is found.
 pub(super) fn read(root: &Table<'_>, outside: &Outside<'_>) -> Option<Plan> {
-    let daemon = Daemon { listen: DEFAULT_LISTEN, threads: None, state: None, history: Keep::default() };
+    let daemon = Daemon {
+        listen: DEFAULT_LISTEN,
+        threads: None,
+        state: None,
+        history: Keep::default(),
+        synthetic: synthetic::usual(),
+    };
     let daemon = root.or("daemon", daemon, |node| read_daemon(&node.table(&keys::DAEMON)?));
     let limits = root.or("limits", Limits { in_flight: DEFAULT_IN_FLIGHT, tokens_per_hour: None }, |node| {
         read_limits(&node.table(&keys::LIMITS)?)
     });
     let workloads = Workloads::read(root, outside);
-    let targets = target::read_all(root, limits, &workloads, outside);
+    let synthetic = daemon.as_ref().and_then(|daemon| daemon.synthetic.clone());
+    let targets = target::read_all(root, &Shared { limits, synthetic }, &workloads, outside);
     let slos = slo::read_all(root, &workloads, targets.as_deref());
     let (limits, targets, workloads, slos) = (limits?, targets?, workloads.complete()?, slos?);
-    let Daemon { listen, threads, state, history } = daemon?;
+    let Daemon { listen, threads, state, history, .. } = daemon?;
     Some(Plan { listen, threads, limits, targets, workloads, slos, state, history })
 }
 
@@ -105,7 +114,14 @@ fn read_daemon(table: &Table<'_>) -> Option<Daemon> {
         table.or("state", None, |node| value::line(&node, "sloprobe.state").map(PathBuf::from).map(Some));
     let threads = table.or("threads", None, |node| node.whole(1..=MAX_THREADS).map(NonZeroUsize::new));
     let history = read_history(table);
-    Some(Daemon { listen: listen?, threads: threads?, state: state?, history: history? })
+    let synthetic = synthetic::read(table, synthetic::usual());
+    Some(Daemon {
+        listen: listen?,
+        threads: threads?,
+        state: state?,
+        history: history?,
+        synthetic: synthetic?,
+    })
 }
 
 fn read_history(table: &Table<'_>) -> Option<Keep> {

@@ -116,9 +116,9 @@ fn durations(probe: &StoredProbe) -> Vec<(&'static str, Duration, &'static str)>
         ("answer_ttft", sample.answer_ttft, "from the request to the first token that is no reasoning"),
         ("tpot", sample.tpot, "for each token after the first, on average"),
         ("itl p50", gap(|gaps| gaps.p50), "the gap between tokens: half are no longer"),
-        ("itl p90", gap(|gaps| gaps.p90), ""),
+        ("itl p90", gap(|gaps| gaps.p90), "within 1 %"),
         ("itl p99", gap(|gaps| gaps.p99), ""),
-        ("itl max", gap(|gaps| gaps.max), ""),
+        ("itl max", gap(|gaps| gaps.max), "within 1 %"),
         ("stall", sample.stall, "the longest silence between two arrivals"),
         ("latency", sample.latency, "from the start to the end of the answer"),
         ("queue", times.queue, "as the server says: waiting for a place"),
@@ -263,9 +263,9 @@ wait          70.0 ms  from the request to the head of the answer
 ttft          90.0 ms  from the request to the first token
 tpot          21.0 ms  for each token after the first, on average
 itl p50       20.0 ms  the gap between tokens: half are no longer
-itl p90       22.0 ms
+itl p90       22.0 ms  within 1 %
 itl p99       25.0 ms
-itl max       80.0 ms
+itl max       80.0 ms  within 1 %
 stall         80.0 ms  the longest silence between two arrivals
 latency        1.30 s  from the start to the end of the answer
 queue         7.00 ms  as the server says: waiting for a place
