@@ -83,7 +83,7 @@ struct Daemon {
     threads: Option<NonZeroUsize>,
     state: Option<PathBuf>,
     history: Keep,
-    synthetic: Option<Header>,
+    synthetic: Vec<Header>,
 }
 
 /// Everything is read before the first `?`, so that every problem is found.
@@ -100,7 +100,7 @@ pub(super) fn read(root: &Table<'_>, outside: &Outside<'_>) -> Option<Plan> {
         read_limits(&node.table(&keys::LIMITS)?)
     });
     let workloads = Workloads::read(root, outside);
-    let synthetic = daemon.as_ref().and_then(|daemon| daemon.synthetic.clone());
+    let synthetic = daemon.as_ref().map_or_else(Vec::new, |daemon| daemon.synthetic.clone());
     let targets = target::read_all(root, &Shared { limits, synthetic }, &workloads, outside);
     let slos = slo::read_all(root, &workloads, targets.as_deref());
     let (limits, targets, workloads, slos) = (limits?, targets?, workloads.complete()?, slos?);

@@ -7,21 +7,25 @@ use crate::domain::{Header, HeaderValue};
 const USUAL: (&str, &str) = ("x-synthetic", "sloprobe");
 const REMEDY: &str = "write a name and a value, such as \"x-synthetic: sloprobe\", or false to send none";
 
-/// The header of all targets that say nothing else; `None` is none.
-pub(super) fn usual() -> Option<Header> {
+/// What is sent where nothing else is said: one header. An empty list is none.
+pub(super) fn usual() -> Vec<Header> {
     let (name, value) = USUAL;
-    Some(Header { name: name.to_owned(), value: HeaderValue::Open(value.to_owned()) })
+    one(name, value)
+}
+
+fn one(name: &str, value: &str) -> Vec<Header> {
+    vec![Header { name: name.to_owned(), value: HeaderValue::Open(value.to_owned()) }]
 }
 
 /// What a section says, or what holds without it.
-pub(super) fn read(table: &Table<'_>, otherwise: Option<Header>) -> Option<Option<Header>> {
+pub(super) fn read(table: &Table<'_>, otherwise: Vec<Header>) -> Option<Vec<Header>> {
     table.or("synthetic_header", otherwise, |node| header(&node))
 }
 
-fn header(node: &Node<'_>) -> Option<Option<Header>> {
+fn header(node: &Node<'_>) -> Option<Vec<Header>> {
     let Some(text) = node.as_text() else {
         return match node.scalar() {
-            Some(Scalar::Flag(false)) => Some(None),
+            Some(Scalar::Flag(false)) => Some(Vec::new()),
             Some(Scalar::Flag(true)) => node.refuse("true names no header", REMEDY),
             _ => node.wrong_type("text or false", REMEDY),
         };
@@ -31,12 +35,12 @@ fn header(node: &Node<'_>) -> Option<Option<Header>> {
     };
     let (name, value) = (name.trim().to_ascii_lowercase(), value.trim());
     secret::open_header(node, &name, value, REMEDY)?;
-    Some(Some(Header { name, value: HeaderValue::Open(value.to_owned()) }))
+    Some(one(&name, value))
 }
 
 /// A target's own headers and this one, if none of them has its name.
-pub(super) fn with(mut own: Vec<Header>, synthetic: Option<Header>) -> Vec<Header> {
-    let synthetic = synthetic.filter(|new| own.iter().all(|header| header.name != new.name));
-    own.extend(synthetic);
+pub(super) fn with(mut own: Vec<Header>, mut synthetic: Vec<Header>) -> Vec<Header> {
+    synthetic.retain(|new| own.iter().all(|header| header.name != new.name));
+    own.append(&mut synthetic);
     own
 }

@@ -36,10 +36,12 @@ const RESERVED_LABELS: [&str; 11] = [
 
 const ADD_TARGET: &str = "add a [[targets]] section with at least a name, a url and a model";
 
-/// What holds for all targets; `None` where it could not be read, and was told so.
+/// What holds for all targets.
 pub(super) struct Shared {
+    /// `None` if they could not be read, and were told so.
     pub(super) limits: Option<Limits>,
-    pub(super) synthetic: Option<Header>,
+    /// At most one header.
+    pub(super) synthetic: Vec<Header>,
 }
 
 pub(super) fn read_all(

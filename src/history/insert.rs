@@ -189,6 +189,11 @@ fn probe(
         row.trace,
     ];
     transaction.prepare_cached(PROBE)?.execute(values)?;
+    keep_wide_parts(transaction, row, packer)
+}
+
+/// The gaps, and what there is to read.
+fn keep_wide_parts(transaction: &Transaction<'_>, row: &Row, packer: &mut Packer) -> rusqlite::Result<()> {
     if let Some(histogram) = packer.pack(&row.gaps) {
         transaction
             .prepare_cached("INSERT OR REPLACE INTO gaps VALUES (?1, ?2)")?

@@ -48,9 +48,9 @@ pub(super) fn as_text(probe: &StoredProbe, again: &str) -> String {
 
 fn about(probe: &StoredProbe, again: &str) -> Vec<(&'static str, String)> {
     let some = |name, value: Option<String>| value.map(|value| (name, value));
-    let is_mixed = probe.mixed.then(|| " (two releases answered in turn: it may be the other's)");
-    let release = probe.release.as_ref().map(|release| format!("#{} {}", release.id.0, release.makeup));
-    let release = release.map(|name| name + is_mixed.unwrap_or_default());
+    let mixed = if probe.mixed { " (two releases answered in turn: it may be the other's)" } else { "" };
+    let release = probe.release.as_ref();
+    let release = release.map(|release| format!("#{} {}{mixed}", release.id.0, release.makeup));
     let doubt = "measured while the machine of the daemon was busy: times may be too long";
     let outcome = match (&probe.failure, &probe.detail) {
         (Some(failure), Some(detail)) => format!("{}: {detail}", failure.label()),
