@@ -20,7 +20,7 @@ use crate::config::Plan;
 use crate::domain::{Share, Target, clock};
 use crate::history;
 use crate::probe::{Transport, Trust, Unusable};
-use crate::record::{self, Recorder};
+use crate::record::Recorder;
 use crate::release::{Patience, Releases};
 use crate::schedule::Schedule;
 use crate::schedule::cadence::{Grid, Rotation};
@@ -86,8 +86,6 @@ pub enum Error {
     #[error(transparent)]
     Unusable(#[from] Unusable),
     #[error(transparent)]
-    Record(#[from] record::Error),
-    #[error(transparent)]
     History(#[from] history::Error),
     #[error("the metrics can no longer be served: {0}")]
     Serve(std::io::Error),
@@ -108,7 +106,8 @@ impl Daemon {
 
     /// With the patience to wait until a release has settled.
     pub fn build(plan: Plan, patience: Patience) -> Result<Self, Error> {
-        let recorder = Arc::new(Recorder::new(&plan.targets, &plan.slos)?);
+        let recorder = Arc::new(Recorder::new(&plan.targets, &plan.slos));
+        recorder.expose_as(plan.exposure);
         let keeper = Keeper::open(&plan.history, Arc::clone(&recorder))?;
         let ledger = Box::new(keeper.history());
         let releases = Arc::new(Releases::new(&plan.targets, ledger, Arc::clone(&recorder), patience));

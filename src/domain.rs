@@ -4,6 +4,7 @@ pub mod answer;
 pub mod attribution;
 pub mod channel;
 pub mod clock;
+pub mod exposure;
 pub mod extra;
 pub mod failure;
 pub mod field;
@@ -34,6 +35,7 @@ pub mod workload;
 
 pub use answer::{Answer, Expect};
 pub use channel::{Channel, Channels};
+pub use exposure::{Buckets, Exposure, Histograms};
 pub use extra::{Extra, Reasoning};
 pub use failure::{Failure, Fault};
 pub use field::{Field, Fields};

@@ -11,7 +11,7 @@ use super::reader::Table;
 use super::target::Shared;
 use super::workload::Workloads;
 use super::{keys, slo, synthetic, target, value};
-use crate::domain::{Header, Limits, Slo, Target, Workload};
+use crate::domain::{Buckets, Exposure, Header, Histograms, Limits, Slo, Target, Workload};
 
 const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 9788);
 const DEFAULT_IN_FLIGHT: usize = 64;
@@ -34,6 +34,8 @@ pub struct Plan {
     pub listen: SocketAddr,
     /// How many threads do nothing but measure; without, as many as the probes under way need.
     pub threads: Option<NonZeroUsize>,
+    /// In which form durations are shown to Prometheus.
+    pub exposure: Exposure,
     pub limits: Limits,
     pub targets: Vec<Arc<Target>>,
     pub workloads: Vec<Arc<Workload>>,
@@ -81,6 +83,7 @@ impl Default for Keep {
 struct Daemon {
     listen: SocketAddr,
     threads: Option<NonZeroUsize>,
+    exposure: Exposure,
     state: Option<PathBuf>,
     history: Keep,
     synthetic: Vec<Header>,
@@ -91,6 +94,7 @@ pub(super) fn read(root: &Table<'_>, outside: &Outside<'_>) -> Option<Plan> {
     let daemon = Daemon {
         listen: DEFAULT_LISTEN,
         threads: None,
+        exposure: Exposure::default(),
         state: None,
         history: Keep::default(),
         synthetic: synthetic::usual(),
@@ -104,8 +108,8 @@ pub(super) fn read(root: &Table<'_>, outside: &Outside<'_>) -> Option<Plan> {
     let targets = target::read_all(root, &Shared { limits, synthetic }, &workloads, outside);
     let slos = slo::read_all(root, &workloads, targets.as_deref());
     let (limits, targets, workloads, slos) = (limits?, targets?, workloads.complete()?, slos?);
-    let Daemon { listen, threads, state, history, .. } = daemon?;
-    Some(Plan { listen, threads, limits, targets, workloads, slos, state, history })
+    let Daemon { listen, threads, exposure, state, history, .. } = daemon?;
+    Some(Plan { listen, threads, exposure, limits, targets, workloads, slos, state, history })
 }
 
 fn read_daemon(table: &Table<'_>) -> Option<Daemon> {
@@ -113,15 +117,25 @@ fn read_daemon(table: &Table<'_>) -> Option<Daemon> {
     let state =
         table.or("state", None, |node| value::line(&node, "sloprobe.state").map(PathBuf::from).map(Some));
     let threads = table.or("threads", None, |node| node.whole(1..=MAX_THREADS).map(NonZeroUsize::new));
+    let exposure = read_exposure(table);
     let history = read_history(table);
     let synthetic = synthetic::read(table, synthetic::usual());
     Some(Daemon {
         listen: listen?,
         threads: threads?,
+        exposure: exposure?,
         state: state?,
         history: history?,
         synthetic: synthetic?,
     })
+}
+
+fn read_exposure(table: &Table<'_>) -> Option<Exposure> {
+    let usual = Exposure::default();
+    let histograms = table.or("histograms", usual.histograms, |node| node.one_of(&Histograms::NAMES));
+    let buckets = table.or("buckets", usual.buckets, |node| node.one_of(&Buckets::NAMES));
+    let created = table.or("created", usual.created, |node| node.flag());
+    Some(Exposure { histograms: histograms?, buckets: buckets?, created: created? })
 }
 
 fn read_history(table: &Table<'_>) -> Option<Keep> {

@@ -136,6 +136,11 @@ impl Narrator {
         }
     }
 
+    /// Forgets places that left.
+    pub(super) fn forget_others(&mut self, stays: impl Fn(&str, &str) -> bool) {
+        self.states.retain(|(target, workload), _| stays(target, workload));
+    }
+
     fn state(&mut self, target: &Arc<str>, workload: &Arc<str>) -> &mut State {
         self.states.entry((Arc::clone(target), Arc::clone(workload))).or_default()
     }
