@@ -23,8 +23,8 @@ pub(super) fn describe(plan: &Plan) -> Vec<String> {
     for form in CHOICES {
         let mark = if form == used(plan) { "<- in use" } else { "" };
         table.row(vec![
-            name(&Histograms::NAMES, form.histograms).to_owned(),
-            if form.histograms.has_classic() { name(&Buckets::NAMES, form.buckets) } else { "-" }.to_owned(),
+            name(&Histograms::NAMES, &form.histograms).to_owned(),
+            if form.histograms.has_classic() { name(&Buckets::NAMES, &form.buckets) } else { "-" }.to_owned(),
             at_start(plan, form).to_string(),
             at_most(plan, form).to_string(),
             mark.to_owned(),
@@ -101,8 +101,8 @@ fn created(plan: &Plan) -> usize {
     counting.map(|family| family.series(&plan.targets, &plan.slos, native)).sum()
 }
 
-fn name<T: PartialEq>(names: &[(&'static str, T)], wanted: T) -> &'static str {
-    names.iter().find(|(_, value)| *value == wanted).map_or("", |(name, _)| name)
+fn name<T: PartialEq>(names: &[(&'static str, T)], wanted: &T) -> &'static str {
+    names.iter().find(|(_, value)| value == wanted).map_or("", |(name, _)| name)
 }
 
 #[cfg(test)]
