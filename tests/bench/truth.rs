@@ -34,8 +34,6 @@ mod load;
 mod process;
 #[path = "truth/raw.rs"]
 mod raw;
-#[path = "../support/reports.rs"]
-mod reports;
 #[path = "truth/round.rs"]
 mod round;
 #[path = "truth/scrape.rs"]

@@ -2,19 +2,14 @@
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
-use std::sync::Arc;
 use std::time::Duration;
 
-use sloprobe::domain::{Exposure, Histograms, clock};
-use sloprobe::expose::{self, Format, Packing};
-use sloprobe::record::Recorder;
-use sloprobe::series::Writer;
+use sloprobe::domain::clock;
 use tokio::time::Instant;
 
 use crate::daemon::{Daemon, Lag};
 use crate::load::Load;
 use crate::process::{Engine, pass};
-use crate::reports::Maker;
 use crate::round::{quantile, sorted};
 use crate::verdict::Verdict;
 
@@ -33,9 +28,6 @@ const MOST_NATIVE_CPU_MS: f64 = 150.0;
 const MOST_LAG_MS: f64 = 5.0;
 const MOST_MEMORY_MIB: f64 = 100.0;
 
-/// Probes of each target, of which none lasts as long as another.
-const VARIED: usize = 100;
-
 /// 50 probes a second, each target every 20 s.
 const LOAD: Load = Load { streams: 26, targets: 1000, interval: Duration::from_secs(20), ..Load::STEADY };
 
@@ -49,42 +41,6 @@ struct Page {
 }
 
 pub fn run(verdict: &mut Verdict) {
-    serve(verdict);
-    fill(verdict);
-}
-
-/// How long pages become: after many probes whose times vary, histograms have many buckets and exemplars.
-fn fill(verdict: &mut Verdict) {
-    let mut maker = Maker::new(LOAD.targets);
-    let targets: Vec<_> = (0..LOAD.targets).map(|n| Arc::clone(&maker.next(n).target)).collect();
-    let recorder = Recorder::new(&targets, &[]);
-    let places: Vec<_> = targets.iter().filter_map(|target| recorder.place(&target.name, "chat")).collect();
-    assert_eq!(places.len(), targets.len());
-    for n in 0..LOAD.targets * VARIED {
-        recorder.record(&places[n % places.len()], maker.next(n));
-    }
-    println!("after {VARIED} probes of each target, whose times vary:");
-    let exposure = Exposure { histograms: Histograms::Native, ..Exposure::default() };
-    for (name, format) in [
-        ("text 0.0.4", Format::Text),
-        ("OpenMetrics 1.0", Format::OpenMetrics),
-        ("protobuf", Format::Protobuf),
-    ] {
-        let mut bytes = 0;
-        let walk = |writer: &mut dyn Writer| recorder.walk(writer);
-        expose::write(format, Packing::Plain, exposure, walk, |piece| bytes += piece.len());
-        let mb = bytes as f64 / 1e6;
-        println!("  {name:<15}  {mb:>7.2} MB");
-        match format {
-            Format::Text => verdict.at_most("MB of a page of text, times vary", mb, MOST_TEXT_MB),
-            Format::Protobuf => verdict.at_most("MB of a native page, times vary", mb, MOST_NATIVE_MB),
-            Format::OpenMetrics => {}
-        }
-    }
-}
-
-/// What the daemon does for each scrape while it probes.
-fn serve(verdict: &mut Verdict) {
     println!(
         "\n/metrics of {} targets with one workload each, {:.0} probes a second, histograms = \"native\", {SCRAPES} scrapes of each page",
         LOAD.targets,
