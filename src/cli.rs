@@ -21,6 +21,7 @@ mod prompt;
 mod report;
 mod rules;
 mod run;
+mod service;
 mod signals;
 mod simulate;
 mod table;
