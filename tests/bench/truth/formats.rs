@@ -86,7 +86,7 @@ pub fn run(verdict: &mut Verdict) {
 fn usual_cpu(daemon: &Daemon) -> f64 {
     let before = daemon.process.cpu();
     pass(LOAD.window);
-    (daemon.process.cpu() - before).as_secs_f64() / LOAD.window.as_secs_f64()
+    daemon.process.cpu().saturating_sub(before).as_secs_f64() / LOAD.window.as_secs_f64()
 }
 
 fn measure(daemon: &Daemon, address: &str, accepts: [&str; 2], idle: f64) -> Page {
@@ -99,7 +99,7 @@ fn measure(daemon: &Daemon, address: &str, accepts: [&str; 2], idle: f64) -> Pag
         longest = longest.max(Instant::now() - start);
     }
     let probing = (Instant::now() - began).mul_f64(idle);
-    let cpu = (daemon.process.cpu() - before).saturating_sub(probing) / SCRAPES;
+    let cpu = daemon.process.cpu().saturating_sub(before).saturating_sub(probing) / SCRAPES;
     Page { bytes, cpu, took: longest }
 }
 
