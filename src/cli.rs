@@ -11,10 +11,12 @@ mod endpoint;
 mod health;
 mod man;
 mod mark;
+mod measured;
 mod moment;
 mod once;
 mod output;
 mod peer;
+mod probe;
 mod prompt;
 mod report;
 mod rules;
@@ -74,6 +76,7 @@ Examples:
   sloprobe run   -c sloprobe.toml     the daemon; metrics at http://127.0.0.1:9788/metrics
   sloprobe compare -c sloprobe.toml   what the last upgrade did to each workload
   sloprobe report -c sloprobe.toml    what was measured, as benchmark tools tell it
+  sloprobe probe 1a0e5f3c2b100007     all that is known of one probe, such as an exemplar in Grafana
   sloprobe rules -c sloprobe.toml     alert rules for Prometheus, from the objectives in the file
   sloprobe dashboards                 the dashboards for Grafana
 
@@ -86,6 +89,7 @@ enum Command {
     Check(check::CheckArgs),
     Compare(compare::CompareArgs),
     Report(report::ReportArgs),
+    Probe(probe::ProbeArgs),
     Rules(rules::RulesArgs),
     Dashboards(dashboards::DashboardsArgs),
     Mark(mark::MarkArgs),
@@ -162,6 +166,7 @@ async fn run(cli: Cli) -> ExitCode {
         Command::Check(args) => Ok(check::run(&args).await),
         Command::Compare(args) => compare::run(&args),
         Command::Report(args) => report::run(&args),
+        Command::Probe(args) => probe::run(&args),
         Command::Rules(args) => Ok(rules::run(args)),
         Command::Dashboards(args) => dashboards::run(&args),
         Command::Mark(args) => mark::run(&args).await,

@@ -19,6 +19,7 @@ mod reader;
 mod secret;
 mod slo;
 mod syntax;
+mod synthetic;
 mod target;
 mod timeouts;
 mod value;

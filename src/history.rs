@@ -6,6 +6,7 @@
 
 mod buckets;
 mod error;
+mod find;
 mod gaps;
 mod hours;
 mod insert;
@@ -32,6 +33,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, SystemTime};
 
 pub use error::Error;
+pub use find::StoredProbe;
 pub use pick::Pick;
 pub use read::{Mark, Reader};
 pub use tally::{Figure, Spread, Tally, TokenSums};

@@ -8,7 +8,7 @@
 //!
 //! | room | purpose |
 //! |---|---|
-//! | [`cli`] | the commands, a file each: run, once, check, compare, report, rules, dashboards, mark, health, prompt, simulate, demo, config, completions, man |
+//! | [`cli`] | the commands, a file each: run, once, check, compare, report, probe, rules, dashboards, mark, health, prompt, simulate, demo, config, completions, man |
 //! | [`daemon`] | the composition root: builds everything from a plan, keeps it running, turns to another plan, ends it in order |
 //! | [`serve`] | the routes: `/`, `/metrics`, `/-/healthy`, `/-/ready`, `/-/reload`, `/api/v1/marks` |
 //! | [`schedule`] | one task per target: wait until a probe is due, spawn it on a measuring thread, hand it to the desk; another asks now and then what the target runs; a [`schedule::place::Place`] is one target's workload |

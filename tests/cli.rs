@@ -145,6 +145,8 @@ fn line_of_contract(stdout: &str) -> Value {
     let [line] = stdout.lines().collect::<Vec<_>>()[..] else { panic!("not one line: {stdout}") };
     let value: Value = serde_json::from_str(line).expect("JSON");
     let top = [
+        "id",
+        "trace_id",
         "target",
         "workload",
         "outcome",

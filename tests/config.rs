@@ -10,7 +10,7 @@ use std::time::Duration;
 use rcgen::{CertifiedKey, KeyPair, generate_simple_self_signed};
 use sloprobe::config::{self, Outside, Plan, Problems, SECTIONS};
 use sloprobe::domain::{
-    Api, Cache, Connection, Engine, Expect, HttpVersion, IpFamily, Kind, Proxy, Role, Target,
+    Api, Cache, Connection, Engine, Expect, Header, HttpVersion, IpFamily, Kind, Proxy, Role, Target,
 };
 
 /// Every secret that a test file spells out holds this word, and so does every secret found outside.
@@ -120,6 +120,10 @@ fn problems_come_in_the_order_of_their_lines_and_each_has_a_remedy() {
     assert!(problems.iter().count() > text.lines().filter(|line| line.contains('=')).count() / 2);
 }
 
+fn names(headers: &[Header]) -> Vec<&str> {
+    headers.iter().map(|header| header.name.as_str()).collect()
+}
+
 #[test]
 fn the_example_says_what_it_seems_to_say() {
     let plan = parse("example.toml", &example()).unwrap();
@@ -128,7 +132,7 @@ fn the_example_says_what_it_seems_to_say() {
     assert_eq!(prod.rate.interval, Duration::from_secs(5));
     assert_eq!(prod.mix.iter().map(|share| share.weight).collect::<Vec<_>>(), [6, 3, 1]);
     assert_eq!((prod.in_flight, prod.tokens_per_hour), (16, Some(1_500_000)));
-    assert_eq!(prod.headers.len(), 2);
+    assert_eq!(names(&prod.headers), ["x-team", "x-gateway-token", "x-synthetic"]);
     assert_eq!(plan.limits.tokens_per_hour, Some(2_000_000));
     assert_eq!(plan.workloads[0].timeouts.first_token, Duration::from_secs(10));
     assert!(!format!("{plan:?}").contains(MARK));
@@ -204,7 +208,8 @@ fn a_small_file_gets_every_default() {
     assert_eq!((target.api, target.engine), (Api::OpenAiChat, Engine::Auto));
     assert_eq!((target.connection, target.in_flight), (Connection::Reuse, 16));
     assert_eq!(target.rate.interval, Duration::from_secs(10));
-    assert!(target.api_key.is_none() && target.headers.is_empty() && target.labels.is_empty());
+    assert!(target.api_key.is_none() && target.labels.is_empty());
+    assert_eq!(names(&target.headers), ["x-synthetic"]);
     let mix: Vec<_> = target.mix.iter().map(|share| (&*share.workload.name, share.weight)).collect();
     assert_eq!(mix, [("short-chat", 6), ("rag", 3), ("continuation", 1)]);
 }

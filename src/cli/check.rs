@@ -2,6 +2,7 @@
 
 mod objectives;
 mod reasoning;
+mod series;
 
 use std::process::ExitCode;
 
@@ -9,7 +10,6 @@ use clap::Args;
 
 use super::table::Table;
 use super::{ConfigArgs, context, output};
-use crate::catalogue;
 use crate::config::Plan;
 use crate::domain::{Share, Target};
 use crate::protocol::Dialect;
@@ -59,17 +59,7 @@ fn describe(plan: &Plan) -> String {
     lines.push(String::new());
     lines.extend(objectives::describe(plan));
     lines.push(String::new());
-    let series = |awaits_a_change: bool| -> usize {
-        let families =
-            catalogue::ALL.iter().filter(|family| family.scope.awaits_a_change() == awaits_a_change);
-        families.map(|family| family.series(&plan.targets, &plan.slos, catalogue::Form::CLASSIC)).sum()
-    };
-    lines.push(format!(
-        "Prometheus will store {} series from http://{}/metrics, and up to {} more about changes of targets.",
-        series(false),
-        plan.listen,
-        series(true)
-    ));
+    lines.extend(series::describe(plan));
     lines.extend(warnings(plan).iter().map(|warning| format!("\nWarning: {warning}")));
     lines.join("\n") + "\n"
 }
@@ -162,5 +152,6 @@ fn warnings(plan: &Plan) -> Vec<String> {
         ));
     }
     warnings.extend(reasoning::warnings(plan));
+    warnings.extend(series::warning(plan));
     warnings
 }

@@ -28,6 +28,7 @@ pub(super) const DAEMON: Keys = Keys {
         "history",
         "history_age",
         "history_size",
+        "synthetic_header",
     ],
     later: &["web_config"],
 };
@@ -81,6 +82,7 @@ pub(super) const TARGET: Keys = Keys {
         "extra",
         "reasoning",
         "traceparent",
+        "synthetic_header",
     ],
     later: &[],
 };

@@ -8,9 +8,10 @@ use std::time::Duration;
 
 use super::context::Outside;
 use super::reader::Table;
+use super::target::Shared;
 use super::workload::Workloads;
-use super::{keys, otlp, slo, target, value};
-use crate::domain::{Buckets, Collector, Exposure, Histograms, Limits, Slo, Target, Workload};
+use super::{keys, otlp, slo, synthetic, target, value};
+use crate::domain::{Buckets, Collector, Exposure, Header, Histograms, Limits, Slo, Target, Workload};
 
 const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 9788);
 const DEFAULT_IN_FLIGHT: usize = 64;
@@ -92,6 +93,7 @@ struct Daemon {
     exposure: Exposure,
     state: Option<PathBuf>,
     history: Keep,
+    synthetic: Vec<Header>,
 }
 
 /// Everything is read before the first `?`, so that every problem is found.
@@ -102,6 +104,7 @@ pub(super) fn read(root: &Table<'_>, outside: &Outside<'_>) -> Option<Plan> {
         exposure: Exposure::default(),
         state: None,
         history: Keep::default(),
+        synthetic: synthetic::usual(),
     };
     let daemon = root.or("daemon", daemon, |node| read_daemon(&node.table(&keys::DAEMON)?));
     let limits = root.or("limits", Limits { in_flight: DEFAULT_IN_FLIGHT, tokens_per_hour: None }, |node| {
@@ -109,10 +112,11 @@ pub(super) fn read(root: &Table<'_>, outside: &Outside<'_>) -> Option<Plan> {
     });
     let otlp = root.or("otlp", None, |node| otlp::read(&node.table(&keys::OTLP)?, outside).map(Some));
     let workloads = Workloads::read(root, outside);
-    let targets = target::read_all(root, limits, &workloads, outside);
+    let synthetic = daemon.as_ref().map_or_else(Vec::new, |daemon| daemon.synthetic.clone());
+    let targets = target::read_all(root, &Shared { limits, synthetic }, &workloads, outside);
     let slos = slo::read_all(root, &workloads, targets.as_deref());
     let (limits, targets, workloads, slos) = (limits?, targets?, workloads.complete()?, slos?);
-    let Daemon { listen, threads, exposure, state, history } = daemon?;
+    let Daemon { listen, threads, exposure, state, history, .. } = daemon?;
     Some(Plan { listen, threads, exposure, limits, targets, workloads, slos, state, history, otlp: otlp? })
 }
 
@@ -123,7 +127,15 @@ fn read_daemon(table: &Table<'_>) -> Option<Daemon> {
     let threads = table.or("threads", None, |node| node.whole(1..=MAX_THREADS).map(NonZeroUsize::new));
     let exposure = read_exposure(table);
     let history = read_history(table);
-    Some(Daemon { listen: listen?, threads: threads?, exposure: exposure?, state: state?, history: history? })
+    let synthetic = synthetic::read(table, synthetic::usual());
+    Some(Daemon {
+        listen: listen?,
+        threads: threads?,
+        exposure: exposure?,
+        state: state?,
+        history: history?,
+        synthetic: synthetic?,
+    })
 }
 
 fn read_exposure(table: &Table<'_>) -> Option<Exposure> {

@@ -40,6 +40,9 @@ const OWN_HEADERS: [&str; 9] = [
     "upgrade",
 ];
 
+const UNFIT: &str = "contains characters that cannot stand in an HTTP header";
+const FIT: &str = "write one line of plain ASCII";
+
 /// `{ env = "NAME" }` or `{ file = "/path" }`.
 pub(super) fn reference(node: &Node<'_>, outside: &Outside<'_>) -> Option<Secret> {
     let key = node.shown_key();
@@ -135,6 +138,22 @@ fn header_name(node: &Node<'_>, name: &str, keyed: bool, seen: &[String]) -> Opt
     }
 }
 
+/// Whether a header that is no secret may have this name and value, where both stand in one text.
+pub(super) fn open_header(node: &Node<'_>, name: &str, value: &str, remedy: &str) -> Option<()> {
+    header_name(node, name, false, &[])?;
+    if looks_secret(name, value) {
+        node.refuse("a secret written into the configuration is refused", remedy)
+    } else if name == "traceparent" {
+        node.refuse("traceparent = true of a target sets this header", remedy)
+    } else if value.is_empty() {
+        node.refuse("the header has no value", remedy)
+    } else if !fits_header(value) {
+        node.refuse(UNFIT, FIT)
+    } else {
+        Some(())
+    }
+}
+
 fn header_value(node: &Node<'_>, name: &str, outside: &Outside<'_>) -> Option<HeaderValue> {
     let Some(text) = node.as_text() else {
         if node.is_table() {
@@ -142,15 +161,18 @@ fn header_value(node: &Node<'_>, name: &str, outside: &Outside<'_>) -> Option<He
         }
         return node.wrong_type("text or a table", "write text, { env = \"NAME\" } or { file = \"/path\" }");
     };
-    let lower = text.trim().to_ascii_lowercase();
-    if sounds_secret(name) || SECRET_STARTS.iter().any(|start| lower.starts_with(start)) {
+    if looks_secret(name, text) {
         return reference(node, outside).map(HeaderValue::Secret);
     }
     if !fits_header(text) {
-        let what = "contains characters that cannot stand in an HTTP header";
-        return node.refuse(what, "write one line of plain ASCII");
+        return node.refuse(UNFIT, FIT);
     }
     Some(HeaderValue::Open(text.trim().to_owned()))
+}
+
+fn looks_secret(name: &str, value: &str) -> bool {
+    let lower = value.trim().to_ascii_lowercase();
+    sounds_secret(name) || SECRET_STARTS.iter().any(|start| lower.starts_with(start))
 }
 
 /// Whether a value under this name is probably a secret.

@@ -12,8 +12,8 @@ use super::plan::{MAX_IN_FLIGHT, MAX_TOKENS_PER_HOUR};
 use super::problem::{any_of, grouped, quote};
 use super::reader::{Node, Table};
 use super::workload::{Entry, Names, Workloads};
-use super::{extra, secret, value, way};
-use crate::domain::{Api, Connection, Engine, Limits, Price, Rate, Share, Target};
+use super::{extra, secret, synthetic, value, way};
+use crate::domain::{Api, Connection, Engine, Header, Limits, Price, Rate, Share, Target};
 
 const DEFAULT_RATE: Rate = Rate { interval: Duration::from_secs(10) };
 const DEFAULT_IN_FLIGHT: usize = 16;
@@ -36,9 +36,17 @@ const RESERVED_LABELS: [&str; 11] = [
 
 const ADD_TARGET: &str = "add a [[targets]] section with at least a name, a url and a model";
 
+/// What holds for all targets.
+pub(super) struct Shared {
+    /// `None` if they could not be read, and were told so.
+    pub(super) limits: Option<Limits>,
+    /// At most one header.
+    pub(super) synthetic: Vec<Header>,
+}
+
 pub(super) fn read_all(
     root: &Table<'_>,
-    limits: Option<Limits>,
+    shared: &Shared,
     workloads: &Workloads,
     outside: &Outside<'_>,
 ) -> Option<Vec<Arc<Target>>> {
@@ -46,7 +54,7 @@ pub(super) fn read_all(
     let tables = node.tables(&keys::TARGET)?;
     let mut names = Names::default();
     let targets = tables.iter().map(|table| {
-        table.as_ref().and_then(|table| read_one(table, &mut names, limits, workloads, outside)).map(Arc::new)
+        table.as_ref().and_then(|table| read_one(table, &mut names, shared, workloads, outside)).map(Arc::new)
     });
     // Collected before it is judged, so that the targets after a wrong one are read too.
     targets.collect::<Vec<_>>().into_iter().collect()
@@ -55,10 +63,11 @@ pub(super) fn read_all(
 fn read_one<'a>(
     table: &Table<'a>,
     names: &mut Names<'a>,
-    limits: Option<Limits>,
+    shared: &Shared,
     workloads: &Workloads,
     outside: &Outside<'_>,
 ) -> Option<Target> {
+    let limits = shared.limits;
     let name = names.read(table);
     let url = table.need("url", "write url = \"https://llm.example.com/v1\"");
     let url = url.and_then(|node| value::url(&node));
@@ -70,6 +79,8 @@ fn read_one<'a>(
     let engine = table.or("engine", Engine::Auto, |node| node.one_of(&Engine::NAMES));
     let keyed = table.get("api_key").is_some();
     let headers = table.or("headers", Vec::new(), |node| secret::headers(&node, keyed, outside));
+    let synthetic = synthetic::read(table, shared.synthetic.clone());
+    let headers = headers.zip(synthetic).map(|(own, synthetic)| synthetic::with(own, synthetic));
     let labels = table.or("labels", BTreeMap::new(), |node| read_labels(&node));
     let connection = table.or("connection", Connection::Reuse, |node| node.one_of(&Connection::NAMES));
     let way = way::read(table, url.as_ref(), outside);

@@ -84,6 +84,8 @@ impl Speculation {
 }
 
 impl TokenSource {
+    pub const ALL: [Self; 4] = [Self::ChunkUsage, Self::TokenIds, Self::FinalUsage, Self::Deltas];
+
     pub fn label(self) -> &'static str {
         match self {
             Self::ChunkUsage => "chunk_usage",

@@ -13,13 +13,15 @@ use super::row::Row;
 use super::units::micros_of;
 use crate::domain::Makeup;
 
-const PROBE: &str = "INSERT INTO probes (
+/// An id may come twice if the clock is set back. The newer probe then takes the place of the older one: a refused row
+/// would take the whole transaction with it.
+const PROBE: &str = "INSERT OR REPLACE INTO probes (
   target, at, id, workload, release, mixed, suspect, outcome, verdict,
   ttft, answer_ttft, tpot, itl_p99, stall, latency, itl_p50, wait, lag, resolve, connect, tls,
   prompt_tokens, cached_tokens, reasoning_tokens, output_tokens, token_source, characters, cut, depth, seed, step, size,
-  queue, prefill, decode, load, hidden_tokens, tokens_per_arrival, drafted_tokens, accepted_tokens
+  queue, prefill, decode, load, hidden_tokens, tokens_per_arrival, drafted_tokens, accepted_tokens, trace
 ) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22,
-  ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36, ?37, ?38, ?39, ?40)";
+  ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36, ?37, ?38, ?39, ?40, ?41)";
 
 /// Nothing is lost if the number is there already: the newest that is said of it counts.
 const BEGIN: &str =
@@ -77,17 +79,14 @@ fn write(
     workloads: &mut HashMap<Arc<str>, i64>,
     packer: &mut Packer,
 ) -> rusqlite::Result<HashSet<(i64, i64)>> {
-    const NEXT: &str = "SELECT value FROM counters WHERE name = 'next_probe'";
-    let mut next: i64 = transaction.prepare_cached(NEXT)?.query_row([], |row| row.get(0))?;
     let mut hours = HashSet::new();
     for entry in entries {
         match entry {
             Entry::Probe(row) => {
                 let target = known(transaction, "targets", &row.target, targets)?;
                 let workload = known(transaction, "workloads", &row.workload, workloads)?;
-                probe(transaction, row, [target, workload, next], packer)?;
+                probe(transaction, row, [target, workload], packer)?;
                 hours.insert((target, hour_of(row.at)));
-                next += 1;
             }
             Entry::Begin { id, target, makeup, began } => {
                 let target = number(transaction, "targets", target)?;
@@ -123,9 +122,6 @@ fn write(
             }
         }
     }
-    let mut update =
-        transaction.prepare_cached("UPDATE counters SET value = ?1 WHERE name = 'next_probe'")?;
-    update.execute([next])?;
     Ok(hours)
 }
 
@@ -141,7 +137,7 @@ fn labels(makeup: &Makeup) -> String {
 fn probe(
     transaction: &Transaction<'_>,
     row: &mut Row,
-    [target, workload, id]: [i64; 3],
+    [target, workload]: [i64; 2],
     packer: &mut Packer,
 ) -> rusqlite::Result<()> {
     row.gaps.sort_unstable();
@@ -152,7 +148,7 @@ fn probe(
     let values = params![
         target,
         row.at,
-        id,
+        row.id,
         workload,
         row.release,
         row.mixed,
@@ -190,15 +186,25 @@ fn probe(
         row.tokens_per_arrival,
         drafted,
         accepted,
+        row.trace,
     ];
     transaction.prepare_cached(PROBE)?.execute(values)?;
+    keep_wide_parts(transaction, row, packer)
+}
+
+/// The gaps, and what there is to read.
+fn keep_wide_parts(transaction: &Transaction<'_>, row: &Row, packer: &mut Packer) -> rusqlite::Result<()> {
     if let Some(histogram) = packer.pack(&row.gaps) {
-        transaction.prepare_cached("INSERT INTO gaps VALUES (?1, ?2)")?.execute(params![id, histogram])?;
+        transaction
+            .prepare_cached("INSERT OR REPLACE INTO gaps VALUES (?1, ?2)")?
+            .execute(params![row.id, histogram])?;
     }
     if let Some(texts) = &row.texts {
         let some = |text: &'_ String| (!text.is_empty()).then(|| text.clone());
-        let values = params![id, some(&texts.text), some(&texts.thought), some(&texts.detail)];
-        transaction.prepare_cached("INSERT INTO texts VALUES (?1, ?2, ?3, ?4)")?.execute(values)?;
+        let values = params![row.id, some(&texts.text), some(&texts.thought), some(&texts.detail)];
+        transaction
+            .prepare_cached("INSERT OR REPLACE INTO texts VALUES (?1, ?2, ?3, ?4)")?
+            .execute(values)?;
     }
     Ok(())
 }

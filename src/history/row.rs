@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::gaps::Gap;
 use super::units::{micros, micros_of};
 use crate::domain::answer::beginning;
-use crate::domain::{Failure, ReleaseId, Report, TokenSource, Verdict};
+use crate::domain::{Failure, ReleaseId, Report, TokenSource, TraceId, Verdict};
 
 /// So much is kept of each text.
 const MOST_TEXT: usize = 2 << 10;
@@ -14,6 +14,7 @@ const MOST_TEXT: usize = 2 << 10;
 /// Numbers, and of a bad probe what there is to read. Times and durations are microseconds.
 #[derive(Debug, Clone)]
 pub(super) struct Row {
+    pub(super) id: i64,
     pub(super) target: Arc<str>,
     pub(super) workload: Arc<str>,
     pub(super) at: i64,
@@ -31,6 +32,7 @@ pub(super) struct Row {
     pub(super) token_source: Option<i64>,
     pub(super) depth: Option<u8>,
     pub(super) seed: [i64; 3],
+    pub(super) trace: Option<[u8; 16]>,
     pub(super) gaps: Vec<Gap>,
     pub(super) texts: Option<Box<Texts>>,
 }
@@ -67,6 +69,7 @@ impl Row {
         let Report { sample, tokens, seed, .. } = report;
         let count = |tokens: Option<u64>| tokens.and_then(|tokens| i64::try_from(tokens).ok());
         Self {
+            id: report.id.number().cast_signed(),
             target: Arc::clone(&report.target.name),
             workload: Arc::clone(&report.workload.name),
             at: micros_of(report.wall),
@@ -91,6 +94,7 @@ impl Row {
             tokens_per_arrival: sample.tokens_per_arrival.filter(|_| report.succeeded()),
             token_source: tokens.source.map(token_source),
             depth: report.depth.map(|depth| depth.0),
+            trace: report.trace.map(TraceId::bytes),
             seed: [seed.random.cast_signed(), seed.step.into(), seed.size.into()],
             gaps: if report.succeeded() { sample.itl.iter().map(Gap::from).collect() } else { Vec::new() },
             texts: Texts::of(report).map(Box::new),

@@ -10,7 +10,10 @@
 //! | `gaps` | the gaps between the tokens of an answer | `probe` = `probes.id` |
 //! | `texts` | what came of a probe that failed or whose answer was bad | `probe` = `probes.id` |
 //! | `hours` | what the probes of an hour add up to | `target`, `hour`, `workload`, `release`, `mixed` |
-//! | `counters` | the number that the next probe gets | `name` |
+//!
+//! `probes.id` is the probe's [`ProbeId`](crate::domain::ProbeId): the millisecond in which it started, shifted by 20 bits,
+//! and a count. So a probe is found by its id alone: `at` lies in that millisecond, which is a small range of the key for
+//! each target. Files of earlier versions have probes that were numbered from 1; those keep their numbers.
 //!
 //! Points in time are microseconds since 1970, durations are microseconds, and absent is NULL. Of a failed probe there
 //! are the phases of the connection and the latency, and no other duration: what broke off is no measurement.
@@ -24,7 +27,7 @@
 //!
 //! `probes` lies on the disk in the order of its key: what is asked is one target over a range of time, and that is one
 //! walk over neighbouring pages. What is wide is in tables of its own, so that the walk does not pass it. They are in the
-//! order in which the probes were written, which fills their pages best.
+//! order in which the probes started, which is nearly that in which they are written, and fills their pages well.
 //!
 //! People ask the view `probe`: names instead of numbers, seconds instead of microseconds. Some questions:
 //!
@@ -35,9 +38,8 @@
 //! FROM probe WHERE target = 'chat' GROUP BY hour ORDER BY hour;
 //!
 //! -- What the failures of the last day said.
-//! SELECT p.time, p.target, p.workload, p.outcome, t.detail
-//! FROM probe p LEFT JOIN texts t ON t.probe = p.id
-//! WHERE p.outcome <> 'ok' AND p.at > unixepoch('now', '-1 day') ORDER BY p.at;
+//! SELECT id, time, target, workload, outcome, detail
+//! FROM probe WHERE outcome <> 'ok' AND at > unixepoch('now', '-1 day') ORDER BY at;
 //!
 //! -- Each release of a target beside the others.
 //! SELECT r.id, r.engine, r.version, count(*) AS probes, avg(p.ttft) AS ttft, avg(p.tpot) AS tpot
@@ -53,7 +55,7 @@ use rusqlite::{Connection, TransactionBehavior};
 pub(super) const APPLICATION_ID: i32 = 0x534c_4f50;
 
 /// Each step makes of a file with one step less what the next version reads. A step that was released never changes.
-pub(super) const STEPS: &[&str] = &[FIRST, SECOND, THIRD];
+pub(super) const STEPS: &[&str] = &[FIRST, SECOND, THIRD, FOURTH];
 
 /// How many steps this version knows.
 pub(super) const VERSION: u32 = STEPS.len() as u32;
@@ -165,6 +167,33 @@ LEFT JOIN verdicts v ON v.id = p.verdict
 LEFT JOIN token_sources s ON s.id = p.token_source;
 ";
 
+const FOURTH: &str = "
+DROP TABLE counters;
+ALTER TABLE probes ADD COLUMN trace BLOB;
+DROP VIEW probe;
+CREATE VIEW probe AS SELECT
+  printf('%016x', p.id) AS id, p.id AS number,
+  strftime('%Y-%m-%dT%H:%M:%fZ', p.at / 1e6, 'unixepoch') AS time, p.at / 1e6 AS at, p.at AS at_us,
+  t.name AS target, w.name AS workload, p.release, p.mixed, p.suspect, o.name AS outcome, v.name AS verdict,
+  x.detail, x.text, x.thought,
+  p.ttft / 1e6 AS ttft, p.answer_ttft / 1e6 AS answer_ttft, p.tpot / 1e6 AS tpot,
+  p.itl_p50 / 1e6 AS itl_p50, p.itl_p99 / 1e6 AS itl_p99, p.stall / 1e6 AS stall, p.latency / 1e6 AS latency,
+  p.lag / 1e6 AS lag, p.resolve / 1e6 AS resolve, p.connect / 1e6 AS connect, p.tls / 1e6 AS tls,
+  p.wait / 1e6 AS wait,
+  p.prompt_tokens, p.cached_tokens, p.reasoning_tokens, p.hidden_tokens, p.output_tokens, s.name AS token_source,
+  p.tokens_per_arrival, p.drafted_tokens, p.accepted_tokens,
+  p.characters, p.cut, p.depth, printf('%016x-%d-%d', p.seed, p.step, p.size) AS seed,
+  p.queue / 1e6 AS queue, p.prefill / 1e6 AS prefill, p.decode / 1e6 AS decode, p.load / 1e6 AS load,
+  CASE WHEN p.trace IS NOT NULL THEN lower(hex(p.trace)) END AS trace_id
+FROM probes p
+JOIN targets t ON t.id = p.target
+JOIN workloads w ON w.id = p.workload
+JOIN outcomes o ON o.id = p.outcome
+LEFT JOIN verdicts v ON v.id = p.verdict
+LEFT JOIN token_sources s ON s.id = p.token_source
+LEFT JOIN texts x ON x.probe = p.id;
+";
+
 /// Makes an empty file a history; what has tables already stays as it is.
 pub(super) fn prepare(connection: &Connection) -> rusqlite::Result<()> {
     // Both must come before the first table.
@@ -218,7 +247,6 @@ mod tests {
 
     #[test]
     fn every_number_of_a_closed_set_has_its_word() {
-        use TokenSource::{ChunkUsage, Deltas, FinalUsage, TokenIds};
         let mut file = Connection::open_in_memory().unwrap();
         migrate(&mut file, STEPS).unwrap();
         let words = |table: &str| -> Vec<(i64, String)> {
@@ -229,7 +257,6 @@ mod tests {
         let failures = Failure::ALL.map(|failure| (outcome(failure), failure.label().to_owned()));
         assert_eq!(words("outcomes"), [vec![(OK, "ok".to_owned())], failures.to_vec()].concat());
         assert_eq!(words("verdicts"), Verdict::ALL.map(|v| (verdict(v), v.label().to_owned())));
-        let sources = [ChunkUsage, TokenIds, FinalUsage, Deltas];
-        assert_eq!(words("token_sources"), sources.map(|s| (token_source(s), s.label().to_owned())));
+        assert_eq!(words("token_sources"), TokenSource::ALL.map(|s| (token_source(s), s.label().to_owned())));
     }
 }

@@ -224,9 +224,10 @@ mod tests {
         fill(&History::open(&settings).unwrap(), 500);
         let old = Connection::open(settings.path.as_ref().unwrap()).unwrap();
         let back =
-            "DROP VIEW probe; CREATE VIEW probe AS SELECT 1; DROP TABLE hours; PRAGMA user_version = 1;";
+            "DROP VIEW probe; CREATE VIEW probe AS SELECT 1; CREATE TABLE counters (x); DROP TABLE hours;
+            PRAGMA user_version = 1;";
         old.execute_batch(back).unwrap();
-        for column in ["hidden_tokens", "tokens_per_arrival", "drafted_tokens", "accepted_tokens"] {
+        for column in ["hidden_tokens", "tokens_per_arrival", "drafted_tokens", "accepted_tokens", "trace"] {
             old.execute_batch(&format!("ALTER TABLE probes DROP COLUMN {column}")).unwrap();
         }
         drop(old);

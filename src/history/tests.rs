@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use super::*;
 use crate::domain::sample::Itl;
-use crate::domain::{Failure, Kept, Sample, Seed, Speculation, TokenSource, Verdict, fixture};
+use crate::domain::{Failure, Kept, ProbeId, Sample, Seed, Speculation, TokenSource, Verdict, fixture};
 
 const MS: Duration = Duration::from_millis(1);
 
@@ -37,6 +37,7 @@ pub(super) fn report(target: &str, seconds: u64, failure: Option<Failure>) -> Re
     let target = fixture::target(target, &["w"]);
     let mut report = fixture::report(&target, sample(), failure.map(|failure| failure.because("it said no")));
     report.wall = at(seconds);
+    report.id = ProbeId::next(report.wall);
     report.seed = Seed { random: u64::MAX - 5, step: 17, size: 1523 };
     report.tokens.source = Some(TokenSource::FinalUsage);
     report
@@ -223,7 +224,8 @@ fn the_view_shows_words_and_seconds_and_of_a_failure_no_more_than_is_true() {
     let settings = in_folder(folder.path());
     let history = History::open(&settings).unwrap();
     history.keep(&report("a", 0, None), ReleaseId(1), true);
-    history.keep(&report("a", 1, Some(Failure::TimeoutStall)), ReleaseId(1), false);
+    let broken = report("a", 1, Some(Failure::TimeoutStall));
+    history.keep(&broken, ReleaseId(1), false);
     history.close();
     let file = rusqlite::Connection::open(settings.path.unwrap()).unwrap();
     let columns =
@@ -237,8 +239,10 @@ fn the_view_shows_words_and_seconds_and_of_a_failure_no_more_than_is_true() {
     let wanted = "2025-11-15T04:13:21.000Z 1763180001 a w 0 timeout_stall - 0.001 0.003 - - - - - - - 1.3 10 - \
         final_usage fffffffffffffffa-17-1523";
     assert_eq!(failed.join(" "), wanted);
-    assert_eq!(texts(&file, "SELECT probe, text, thought, detail FROM texts"), ["2", "-", "-", "it said no"]);
-    assert_eq!(texts(&file, "SELECT count(*), min(probe) FROM gaps"), ["1", "1"]);
+    let by_id = format!("SELECT at, detail, text, thought FROM probe WHERE id = '{}'", broken.id);
+    assert_eq!(texts(&file, &by_id), ["1763180001", "it said no", "-", "-"]);
+    let gaps = "SELECT count(*), max(outcome) FROM gaps JOIN probe ON number = gaps.probe";
+    assert_eq!(texts(&file, gaps), ["1", "ok"]);
 }
 
 #[test]
@@ -254,7 +258,7 @@ fn texts_are_kept_of_bad_answers_alone_and_are_short() {
     }
     history.close();
     let file = rusqlite::Connection::open(settings.path.unwrap()).unwrap();
-    let kept = "SELECT group_concat(verdict), max(octet_length(text)) FROM texts JOIN probe ON id = probe";
+    let kept = "SELECT group_concat(verdict), max(octet_length(text)) FROM probe WHERE text IS NOT NULL";
     assert_eq!(texts(&file, kept), ["wrong,degenerate,short", "2048"]);
 }
 

@@ -55,12 +55,13 @@ enum Doubt {
 
 impl Narrator {
     pub(super) fn tell(&mut self, report: &Report) {
-        let (target, workload) = (&*report.target.name, &*report.workload.name);
+        let (target, workload, probe) = (&*report.target.name, &*report.workload.name, report.id);
         let ttft = report.sample.ttft.map(|t| t.as_secs_f64());
         let latency = report.sample.latency.map(|t| t.as_secs_f64());
         tracing::debug!(
             target,
             workload,
+            %probe,
             outcome = report.outcome(),
             ttft,
             latency,
@@ -89,7 +90,7 @@ impl Narrator {
             (Some(fault), Some(known)) if known.reason == fault.failure => known.failures += 1,
             (Some(fault), failing) => {
                 let (reason, detail) = (fault.failure.label(), &*fault.detail);
-                tracing::warn!(target, workload, reason, detail, "probes fail");
+                tracing::warn!(target, workload, %probe, reason, detail, "probes fail");
                 let before = failing.take();
                 *failing = Some(Failing {
                     reason: fault.failure,

@@ -71,7 +71,7 @@ impl Quality {
         {
             let (verdict, seed, depth) = (verdict.label(), report.seed, report.depth.map(|depth| depth.0));
             let answer = excerpt(report);
-            tracing::warn!(target, workload, verdict, bad, %seed, depth, answer, "bad answer");
+            tracing::warn!(target, workload, probe = %report.id, verdict, bad, %seed, depth, answer, "bad answer");
         }
     }
 }

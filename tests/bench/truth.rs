@@ -11,6 +11,7 @@
 //! | `cpu` | processor time per 1000 tokens at 64 probes a second, against both bare clients |
 //! | `ttft` | the 99th percentile of the TTFT's error at 1, 32, 128 and 512 streams, against bare reqwest; and the above |
 //! | `scrape` | how much that error changes while `/metrics` of 300 targets is read 20 times a second |
+//! | `formats` | of 1000 targets: bytes and processor time of a scrape in each format and packing, memory, and the lag of probes meanwhile |
 //! | `allocations` | nothing; it prints allocations per token and per probe (`cargo bench --bench allocations`) |
 //!
 //! `cargo bench --bench truth -- cpu scrape --rounds 7` runs two parts with seven rounds instead of five; without a
@@ -25,6 +26,8 @@ mod client;
 mod daemon;
 #[path = "truth/engine.rs"]
 mod engine;
+#[path = "truth/formats.rs"]
+mod formats;
 #[path = "truth/load.rs"]
 mod load;
 #[path = "truth/process.rs"]
@@ -70,6 +73,7 @@ enum Part {
     Cpu,
     Ttft,
     Scrape,
+    Formats,
     Allocations,
 }
 
@@ -105,6 +109,9 @@ fn judge(options: &Options) -> ExitCode {
     }
     if asks(Part::Scrape) {
         scrape::run(rounds, &mut verdict);
+    }
+    if asks(Part::Formats) {
+        formats::run(&mut verdict);
     }
     if asks(Part::Allocations) {
         count_allocations();

@@ -56,6 +56,7 @@ impl Maker {
         let random = self.random.rand_u64();
         let report = &mut self.reports[n % targets];
         report.wall = began() + INTERVAL.mul_f64(n as f64 / targets as f64);
+        report.id = ProbeId::next(report.wall);
         report.seed = Seed { random, step: (n / targets) as u32, size: 260 };
         report.tokens.output = Some(tokens);
         report.answer.characters = tokens * 4 + random % 40;

@@ -6,6 +6,7 @@ use std::time::{Duration, SystemTime};
 use humantime::format_rfc3339_seconds;
 use serde_json::json;
 
+use crate::cli::measured;
 use crate::cli::table::{Table, time};
 use crate::domain::{Identity, Quantiles, Report, Speculation, TokenSource, Verdict};
 
@@ -87,21 +88,12 @@ fn bad_answer(report: &Report) -> Option<String> {
     let verdict = report.verdict.filter(|verdict| verdict.is_bad())?;
     let (target, workload) = (&report.target.name, &report.workload.name);
     let text = [&report.answer.text, &report.answer.thought].into_iter().find(|text| !text.trim().is_empty());
-    let text: String = text.map_or("", |text| text.trim()).chars().flat_map(printable).collect();
+    let text = measured::printable(text.map_or("", String::as_str), "    ");
     Some(format!(
         "\n{target}, {workload}: the answer is {} (sloprobe prompt --workload {workload} --seed {})\n    {text}",
         verdict.label(),
         report.seed
     ))
-}
-
-/// Line breaks stay, further in; what could play tricks with a terminal does not.
-fn printable(c: char) -> Vec<char> {
-    match c {
-        '\n' => "\n    ".chars().collect(),
-        c if c.is_control() => c.escape_default().collect(),
-        c => vec![c],
-    }
 }
 
 /// What was measured while this machine was busy may be the machine.
@@ -149,49 +141,22 @@ pub(super) fn as_sentences(identities: &[(Arc<str>, Identity)]) -> Vec<String> {
 /// The contract of `--json`: absent is null.
 pub(super) fn as_json(report: &Report) -> String {
     let sample = &report.sample;
-    let seconds = |duration: Option<Duration>| duration.map(|d| d.as_secs_f64());
-    let itl = Quantiles::of_gaps(sample).map(|q| {
-        let [p50, p90, p99, max] = [q.p50, q.p90, q.p99, q.max].map(|d| d.as_secs_f64());
-        json!({ "p50": p50, "p90": p90, "p99": p99, "max": max })
-    });
-    json!({
+    let mut line = json!({
+        "id": report.id.to_string(),
+        "trace_id": report.trace.map(|trace| trace.to_string()),
         "target": &*report.target.name,
         "workload": &*report.workload.name,
         "outcome": report.outcome(),
-        "ttft_seconds": seconds(sample.ttft),
-        "answer_ttft_seconds": seconds(sample.answer_ttft),
-        "tpot_seconds": seconds(sample.tpot),
-        "itl_seconds": itl,
-        "stall_seconds": seconds(sample.stall),
-        "latency_seconds": seconds(sample.latency),
-        "lag_seconds": sample.lag.as_secs_f64(),
-        "connection": {
-            "resolve": seconds(sample.resolve),
-            "connect": seconds(sample.connect),
-            "tls": seconds(sample.tls),
-            "wait": seconds(sample.wait),
-        },
         "certificate_expiry": report.certificate_expiry.map(|at| format_rfc3339_seconds(at).to_string()),
-        "tokens": {
-            "prompt": report.tokens.prompt,
-            "cached": report.tokens.cached,
-            "reasoning": report.tokens.reasoning,
-            "hidden": report.tokens.hidden,
-            "output": report.tokens.output,
-            "source": report.tokens.source.map(TokenSource::label),
-        },
-        "tokens_per_arrival": sample.tokens_per_arrival,
-        "speculation": report.tokens.speculation.map(|Speculation { drafted, accepted }| {
-            json!({ "drafted": drafted, "accepted": accepted })
-        }),
         "verdict": report.verdict.map(Verdict::label),
         "answer": Some(&report.answer.text).filter(|text| !text.is_empty()),
         "seed": report.seed.to_string(),
         "depth": report.depth.map(|depth| depth.0),
         "suspect": report.suspect,
         "error": report.fault.as_ref().map(|fault| &fault.detail),
-    })
-    .to_string()
+    });
+    measured::add_to(&mut line, sample, Quantiles::of_gaps(sample), &report.tokens);
+    line.to_string()
 }
 
 #[cfg(test)]

@@ -14,6 +14,10 @@ use crate::probe::tls::Handshake;
 /// learned of the path when idle, and TTFT leaves the handshake out.
 const IDLE: Duration = Duration::from_secs(4);
 
+/// Who asks, and where to read what that is: for whoever finds it in the log of a server.
+const USER_AGENT: &str =
+    concat!("sloprobe/", env!("CARGO_PKG_VERSION"), " (+", env!("CARGO_PKG_REPOSITORY"), ")");
+
 /// Used by one probe at a time.
 #[derive(Debug)]
 pub(in crate::probe) struct Lane {
@@ -32,7 +36,7 @@ impl Lane {
         let connect =
             StampedConnect { handshake: Arc::clone(&handshake), secure: target.is_secure(), must_be_h2 };
         let builder = reqwest::Client::builder()
-            .user_agent(concat!("sloprobe/", env!("CARGO_PKG_VERSION")))
+            .user_agent(USER_AGENT)
             .redirect(reqwest::redirect::Policy::none())
             .retry(reqwest::retry::never())
             .referer(false)

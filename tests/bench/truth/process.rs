@@ -67,6 +67,15 @@ impl Process {
         Duration::from_millis(ticks * 10)
     }
 
+    /// Bytes that it holds in memory now.
+    pub fn memory(&self) -> u64 {
+        let status =
+            std::fs::read_to_string(format!("/proc/{}/status", self.0.id())).expect("the child runs");
+        let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let kib = resident.and_then(|rest| rest.trim().strip_suffix(" kB")?.parse::<u64>().ok());
+        kib.expect("Linux tells it in kB") << 10
+    }
+
     pub fn has_ended(&mut self) -> bool {
         self.0.try_wait().expect("a child can be asked").is_some()
     }
