@@ -18,7 +18,7 @@ use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 
-use super::common::prometheus::Prometheus;
+use super::common::prometheus::{Prometheus, Version};
 use super::common::service::REMEDY;
 use super::common::{Daemon, PATIENCE, Process, Script, config, engine, healthy, run, sloprobe};
 
@@ -71,7 +71,7 @@ impl Stage {
         let files = [("sloprobe.rules.yml", rules.as_str())];
         remember(&last_week(), &folder).await;
         let data = format!("--storage.tsdb.path={}", folder.path().join("data").display());
-        let prometheus = Prometheus::start_with(&settings, &files, &[&data]).await;
+        let prometheus = Prometheus::start_with(Version::Two, &settings, &files, &[&data]).await;
         // What is not there yet cannot be mixed up with what is.
         prometheus.expect("count(count_over_time(up{job=\"sloprobe\"}[1m]) > 2)", 3.0, 3.0).await;
         Self { prometheus, daemon, secure, _steady: steady, _folder: folder }
