@@ -83,12 +83,12 @@ const BREAKS: &[Break] = &[
     }),
     ("histograms_are_asked_in_both_forms", "seconds_bucket is asked", |d| alter(d, "sum by (target)", "sum")),
     ("histograms_are_asked_in_both_forms", "sloprobe_ttft_seconds is asked", |d| {
-        alter(d, "\nor\n", "\nand\n")
+        alter(d, "\nor\n", "\nand\n");
     }),
     ("histograms_are_asked_in_both_forms", "seconds_count is asked", |d| {
         ask(
             d,
-            r#"histogram_sum(sum(rate(sloprobe_ttft_seconds[$window]))) or sum(rate(sloprobe_ttft_seconds_count[$window]))"#,
+            "histogram_sum(sum(rate(sloprobe_ttft_seconds[$window]))) or sum(rate(sloprobe_ttft_seconds_count[$window]))",
         );
     }),
     ("histograms_are_asked_in_both_forms", "seconds_bucket is asked", |d| {
