@@ -1,6 +1,7 @@
 //! Every metric, declared once: what registers it, what documents it and what tests it all read this.
 
 mod buckets;
+mod count;
 mod history;
 mod labels;
 mod markdown;
@@ -8,7 +9,8 @@ mod objectives;
 mod releases;
 
 use crate::compare::Metric;
-use crate::domain::{self, Goal, Measure, Slo, Target};
+pub use buckets::{Bounds, MOST_FEW};
+pub use count::Form;
 pub use history::{HISTORY_BYTES, HISTORY_FAILING, HISTORY_LOST, HISTORY_PROBES};
 pub use labels::{ACCEPTED, DRAFTED, Direction, Label, Phase, ServerPhase};
 pub use markdown::markdown;
@@ -32,8 +34,7 @@ pub struct Family {
 pub enum Kind {
     Counter,
     Gauge,
-    /// With its upper bounds.
-    Histogram(&'static [f64]),
+    Histogram(Bounds),
 }
 
 /// What the series of a family stand for, and so their labels.
@@ -41,13 +42,13 @@ pub enum Kind {
 pub enum Scope {
     /// `target`, `workload`
     Workload,
-    /// The same, of workloads with planted facts.
+    /// The same, of workloads with planted facts. A series comes with the first answer about such a fact.
     Rag,
     /// `target`, `workload`, `slo`: each objective and what it covers.
     Slo,
     /// The same and `metric`, of objectives that bound a duration.
     Bounded,
-    /// `target`, `workload`. A series comes when the server first states what it counts.
+    /// `target`, `workload`. A series comes when what it counts is first stated or measured: most servers state little.
     Stated,
     /// `target`
     Target,
@@ -75,7 +76,7 @@ impl Scope {
 
     /// Whether its series are there from the start.
     pub fn is_there_at_once(self) -> bool {
-        !matches!(self, Self::Secure | Self::Released | Self::Stated | Self::Unverified)
+        !matches!(self, Self::Secure | Self::Released | Self::Stated | Self::Rag | Self::Unverified)
             && !self.awaits_a_change()
     }
 }
@@ -137,13 +138,13 @@ pub const SUSPECT: Family = family(
 );
 pub const TTFT: Family = family(
     "sloprobe_ttft_seconds",
-    Histogram(buckets::REQUEST),
+    Histogram(buckets::FIRST),
     Workload,
     "Time to first token of successful probes: request sent to first generated text, reasoning or tool call. A role-only chunk is no token.",
 );
 pub const ANSWER_TTFT: Family = family(
     "sloprobe_answer_ttft_seconds",
-    Histogram(buckets::REQUEST),
+    Histogram(buckets::FIRST),
     Workload,
     "Like TTFT, to the first token of the answer proper: differs for models that reason first.",
 );
@@ -161,13 +162,13 @@ pub const ITL: Family = family(
 );
 pub const STALL: Family = family(
     "sloprobe_stall_seconds",
-    Histogram(buckets::REQUEST),
+    Histogram(buckets::STALL),
     Workload,
     "Longest gap between two arrivals after the first token, one value per successful probe.",
 );
 pub const LATENCY: Family = family(
     "sloprobe_latency_seconds",
-    Histogram(buckets::REQUEST),
+    Histogram(buckets::WHOLE),
     Workload,
     "From the start of a successful probe, connection included, to the end of its answer.",
 );
@@ -175,7 +176,7 @@ pub const CONNECTION: Family = labelled(
     family(
         "sloprobe_connection_seconds",
         Histogram(buckets::CONNECTION),
-        Workload,
+        Scope::Stated,
         "Phases of the connection: resolve, connect and tls of a new one (none of a reused one), wait from request sent to headers. Failed probes count as far as they came.",
     ),
     Label::Phase,
@@ -183,8 +184,8 @@ pub const CONNECTION: Family = labelled(
 pub const SERVER: Family = labelled(
     family(
         "sloprobe_server_seconds",
-        Histogram(buckets::REQUEST),
-        Workload,
+        Histogram(buckets::SERVER),
+        Scope::Stated,
         "Where the server itself says its time went, for servers that tell; successful probes.",
     ),
     Label::ServerPhase,
@@ -363,70 +364,6 @@ impl Family {
         };
         scope.iter().copied().chain(self.label.and_then(Label::name)).collect()
     }
-
-    /// How many series Prometheus will store for it; at most, where they come later.
-    pub fn series(&self, targets: &[impl AsRef<Target>], slos: &[impl AsRef<Slo>]) -> usize {
-        let workloads = || -> usize { targets.iter().map(|target| target.as_ref().mix.len()).sum() };
-        let places = match self.scope {
-            Scope::Workload | Scope::Stated => workloads(),
-            Scope::Compared(metrics) => workloads() * metrics.len(),
-            Scope::Rag => targets.iter().map(|target| has_facts(target.as_ref())).sum(),
-            Scope::Slo => covered(targets, slos, |_| true),
-            Scope::Bounded => covered(targets, slos, |slo| slo.goal.bound().is_some()),
-            Scope::Target | Scope::Released | Scope::Changed => targets.len(),
-            Scope::Secure => targets.iter().filter(|target| target.as_ref().is_secure()).count(),
-            Scope::Unverified => targets.iter().filter(|target| target.as_ref().skips_verification()).count(),
-            Scope::Daemon => 1,
-        };
-        let each = match self.kind {
-            // The bounds, +Inf, the sum and the count.
-            Histogram(_) => self.bounds(slos).len() + 3,
-            Counter | Gauge => 1,
-        };
-        places * each * self.label.map_or(1, |label| label.values().len().max(1))
-    }
-}
-
-impl Family {
-    /// The upper bounds of a histogram: its own, and what objectives bound its values by, so that queries can ask for
-    /// exactly that.
-    pub fn bounds(&self, slos: &[impl AsRef<Slo>]) -> Vec<f64> {
-        let Histogram(own) = self.kind else { return Vec::new() };
-        let measure =
-            MEASURES.iter().find(|(family, _)| family.name == self.name).map(|(_, measure)| *measure);
-        let asked = slos.iter().filter_map(|slo| match slo.as_ref().goal {
-            Goal::Below(of, bound) if Some(of) == measure => Some(bound.as_secs_f64()),
-            _ => None,
-        });
-        let mut bounds: Vec<f64> = own.iter().copied().chain(asked).collect();
-        bounds.sort_by(f64::total_cmp);
-        bounds.dedup();
-        bounds
-    }
-}
-
-/// Which histogram shows what an objective may bound.
-const MEASURES: [(&Family, Measure); 6] = [
-    (&TTFT, Measure::Ttft),
-    (&ANSWER_TTFT, Measure::AnswerTtft),
-    (&TPOT, Measure::Tpot),
-    (&ITL, Measure::ItlP99),
-    (&STALL, Measure::Stall),
-    (&LATENCY, Measure::Latency),
-];
-
-/// How many workloads of all targets these objectives cover.
-fn covered(targets: &[impl AsRef<Target>], slos: &[impl AsRef<Slo>], wanted: fn(&Slo) -> bool) -> usize {
-    let covers = |slo: &Slo, target: &Target| {
-        target.mix.iter().filter(|share| slo.covers(target, &share.workload)).count()
-    };
-    let slos = slos.iter().map(AsRef::as_ref).filter(|slo| wanted(slo));
-    slos.map(|slo| targets.iter().map(|target| covers(slo, target.as_ref())).sum::<usize>()).sum()
-}
-
-/// How many workloads of a target plant facts.
-fn has_facts(target: &Target) -> usize {
-    target.mix.iter().filter(|share| share.workload.kind == domain::Kind::Rag).count()
 }
 
 impl Kind {
@@ -441,11 +378,7 @@ impl Kind {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-    use std::time::Duration;
-
     use super::*;
-    use crate::domain::fixture;
 
     #[test]
     fn names_follow_the_conventions_of_prometheus() {
@@ -453,35 +386,6 @@ mod tests {
             assert!(family.name.starts_with("sloprobe_"), "{}", family.name);
             assert_eq!(family.name.ends_with("_total"), family.kind == Counter, "{}", family.name);
             assert!(family.help.ends_with('.'), "{}", family.name);
-        }
-    }
-
-    #[test]
-    fn bounds_rise() {
-        let none: [Arc<Slo>; 0] = [];
-        for family in ALL {
-            let bounds = family.bounds(&none);
-            assert_eq!(bounds.is_empty(), !matches!(family.kind, Histogram(_)), "{}", family.name);
-            assert!(bounds.windows(2).all(|pair| pair[0] < pair[1]), "{}", family.name);
-        }
-    }
-
-    #[test]
-    fn what_an_objective_bounds_becomes_a_bound_of_its_histogram_alone() {
-        let ms = Duration::from_millis;
-        let slo = |measure, bound| Arc::new(fixture::slo("s", Goal::Below(measure, bound)));
-        // 500 ms is there anyway.
-        let slos = [slo(Measure::Ttft, ms(450)), slo(Measure::Ttft, ms(500)), slo(Measure::ItlP99, ms(51))];
-        let none: [Arc<Slo>; 0] = [];
-        for family in ALL {
-            let mut wanted = family.bounds(&none);
-            match family.name {
-                "sloprobe_ttft_seconds" => wanted.push(0.45),
-                "sloprobe_itl_seconds" => wanted.push(0.051),
-                _ => {}
-            }
-            wanted.sort_by(f64::total_cmp);
-            assert_eq!(family.bounds(&slos), wanted, "{}", family.name);
         }
     }
 }

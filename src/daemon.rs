@@ -20,7 +20,7 @@ use crate::config::Plan;
 use crate::domain::{Share, Target, clock};
 use crate::history;
 use crate::probe::{Transport, Trust, Unusable};
-use crate::record::{self, Recorder};
+use crate::record::Recorder;
 use crate::release::{Patience, Releases};
 use crate::schedule::Schedule;
 use crate::schedule::cadence::{Grid, Rotation};
@@ -86,8 +86,6 @@ pub enum Error {
     #[error(transparent)]
     Unusable(#[from] Unusable),
     #[error(transparent)]
-    Record(#[from] record::Error),
-    #[error(transparent)]
     History(#[from] history::Error),
     #[error("the metrics can no longer be served: {0}")]
     Serve(std::io::Error),
@@ -108,7 +106,8 @@ impl Daemon {
 
     /// With the patience to wait until a release has settled.
     pub fn build(plan: Plan, patience: Patience) -> Result<Self, Error> {
-        let recorder = Arc::new(Recorder::new(&plan.targets, &plan.slos)?);
+        let recorder = Arc::new(Recorder::new(&plan.targets, &plan.slos));
+        recorder.expose_as(plan.exposure);
         let keeper = Keeper::open(&plan.history, Arc::clone(&recorder))?;
         let ledger = Box::new(keeper.history());
         let releases = Arc::new(Releases::new(&plan.targets, ledger, Arc::clone(&recorder), patience));
@@ -248,7 +247,9 @@ impl Daemon {
         };
         let mut crews: Vec<Crew> = (0..threads).map(|_| Crew::new(now)).collect();
         let mut asked = Vec::new();
-        for (index, (target, transport)) in self.plan.targets.iter().zip(&self.transports).enumerate() {
+        let places = self.recorder.arrange(&self.plan.targets, &self.plan.slos);
+        let targets = self.plan.targets.iter().zip(&self.transports).zip(places);
+        for (index, ((target, transport), places)) in targets.enumerate() {
             let crew = &mut crews[index % threads];
             let standing = Arc::new(Standing::default());
             let sources = sources(target, &memory);
@@ -263,6 +264,7 @@ impl Daemon {
                 grid: Grid::staggered(now, target.rate.interval, index, self.plan.targets.len()),
                 rotation: Rotation::new(target.mix.iter().map(|share| share.weight)),
                 sources,
+                places,
                 guard: Guard::new(&house, target, now),
                 recorder: self.recorder(),
                 standing,

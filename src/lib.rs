@@ -17,7 +17,8 @@
 //! | [`workload`] | the next prompt, from a seed; how long it is; what its answer is worth |
 //! | [`record`] | one report becomes metrics and a log line |
 //! | [`catalogue`] | every metric, declared once |
-//! | [`expose`] | the metrics as text |
+//! | [`expose`] | the metrics as text, OpenMetrics or protobuf |
+//! | [`series`] | live counters, gauges and histograms, classic and native |
 //! | [`forecast`] | how soon those rules will alert, and how often for nothing: simulated |
 //! | [`dashboards`] | Grafana dashboards, written from the catalogue |
 //! | [`rules`] | alert rules, written from the objectives and the catalogue |
@@ -74,6 +75,7 @@ pub mod record;
 pub mod release;
 pub mod rules;
 pub mod schedule;
+pub mod series;
 pub mod serve;
 pub mod simulate;
 pub mod workload;

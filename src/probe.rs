@@ -18,7 +18,8 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use crate::domain::{
-    Failure, Fault, Fields, Lesson, Prompt, Report, Sample, Target, Timeline, Verdict, Workload, clock,
+    Failure, Fault, Fields, Lesson, ProbeId, Prompt, Report, Sample, Target, Timeline, Verdict, Workload,
+    clock,
 };
 use crate::protocol::{Dialect, Request};
 pub use count::{Counted, count_tokens};
@@ -108,6 +109,7 @@ pub async fn run(transport: &Transport, mut job: Job) -> Report {
 
 /// What came of one request.
 struct Attempt {
+    id: ProbeId,
     wall: std::time::SystemTime,
     reading: Reading,
     fault: Option<Fault>,
@@ -122,6 +124,7 @@ async fn attempt(transport: &Transport, job: &Job, request: Request, due: Instan
     let dialect = Dialect::of(job.target.api);
     let lane = transport.take_lane();
     let wall = clock::wall_now();
+    let id = ProbeId::next(wall);
     let started = Instant::now();
     let reading = Reading::new(dialect, job.target.stream, Timeline::new(due, started));
     let lane = match lane {
@@ -129,7 +132,7 @@ async fn attempt(transport: &Transport, job: &Job, request: Request, due: Instan
         Err(broken) => {
             let fault = Some(Failure::Connect.because(broken.detail));
             let (refused, lesson) = (Fields::NONE, Lesson::default());
-            return Attempt { wall, reading, fault, retry_after: None, refused, lesson };
+            return Attempt { id, wall, reading, fault, retry_after: None, refused, lesson };
         }
     };
     lane.phases.reset();
@@ -155,7 +158,7 @@ async fn attempt(transport: &Transport, job: &Job, request: Request, due: Instan
     }
     let fault = outcome.err();
     let lesson = fault.as_ref().map(lesson).unwrap_or_default();
-    Attempt { wall, reading, fault, retry_after, refused, lesson }
+    Attempt { id, wall, reading, fault, retry_after, refused, lesson }
 }
 
 /// What a refusal says about lengths, with a status or inside a stream.
@@ -167,7 +170,7 @@ fn lesson(fault: &Fault) -> Lesson {
 }
 
 fn report(transport: &Transport, job: Job, attempt: Attempt) -> Report {
-    let Attempt { wall, reading, fault, retry_after, lesson, .. } = attempt;
+    let Attempt { id, wall, reading, fault, retry_after, lesson, .. } = attempt;
     let Read { timeline, tokens, times, fingerprint, answer } = reading.finish();
     let sample = Sample::derive(&timeline, &tokens);
     let fault = fault.map(|fault| fault.made_quotable(|detail| job.target.redact(detail)));
@@ -176,6 +179,7 @@ fn report(transport: &Transport, job: Job, attempt: Attempt) -> Report {
         verdict: fault.is_none().then_some(Verdict::Unchecked),
         target: job.target,
         workload: job.workload,
+        id,
         wall,
         seed: job.prompt.seed,
         depth: job.prompt.depth,

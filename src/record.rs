@@ -1,110 +1,160 @@
 //! One [`Report`] becomes metrics and a line in the log.
 
+mod by_label;
 mod history;
 mod info;
-mod metrics;
+mod layouts;
+mod measured;
 mod narrator;
 mod objectives;
+mod own;
+mod page;
 mod place;
 mod process;
 mod quality;
 mod releases;
+mod shown;
+mod target;
 
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use crate::domain::{Makeup, Report, Skip, Slo, Target, Workload, clock};
+use crate::domain::{Exposure, Makeup, Report, Skip, Slo, Target, Workload, clock};
+use crate::expose;
+use crate::series::{Labels, Writer};
 use history::History;
 pub use history::Keeping;
-use metrics::Metrics;
+use layouts::Layouts;
 use narrator::Narrator;
+use own::Own;
+use page::Page;
+pub use place::{PlaceMetrics, Running};
+use process::Process;
 use quality::Quality;
-use releases::Releases;
+use shown::Shown;
 
 /// Everything that is known of what was measured.
 #[derive(Debug)]
 pub struct Recorder {
-    metrics: Metrics,
-    releases: Releases,
+    exposure: Mutex<Exposure>,
+    shown: Mutex<Arc<Shown>>,
+    own: Own,
+    process: Process,
     history: History,
+    created: SystemTime,
     narrator: Mutex<Narrator>,
     quality: Mutex<Quality>,
 }
 
-/// The catalogue and the targets do not go together: two series would have one name.
-#[derive(Debug, thiserror::Error)]
-#[error("cannot create the metrics: {0}")]
-pub struct Error(#[from] prometheus::Error);
-
-/// A probe under way; it counts as in flight until this is dropped, even if its task is aborted.
-#[derive(Debug)]
-pub struct Running {
-    recorder: Arc<Recorder>,
-    target: Arc<Target>,
-    workload: Arc<Workload>,
-}
-
 impl Recorder {
     /// Creates every series of these targets and objectives at 0, but those that come later by their scope.
-    pub fn new(targets: &[Arc<Target>], slos: &[Arc<Slo>]) -> Result<Self, Error> {
-        let metrics = Metrics::new(targets, slos)?;
-        metrics.reloaded(clock::wall_now());
-        Ok(Self {
-            releases: Releases::new(metrics.registry())?,
-            history: History::new(metrics.registry())?,
-            metrics,
+    pub fn new(targets: &[Arc<Target>], slos: &[Arc<Slo>]) -> Self {
+        let now = clock::wall_now();
+        let exposure = Exposure::default();
+        let recorder = Self {
+            own: Own::new(&Layouts::new(exposure.buckets, slos), now),
+            exposure: Mutex::new(exposure),
+            shown: Mutex::default(),
+            process: Process::new(),
+            history: History::default(),
+            created: now,
             narrator: Mutex::default(),
             quality: Mutex::default(),
-        })
+        };
+        recorder.arrange(targets, slos);
+        recorder
     }
 
-    pub fn registry(&self) -> &prometheus::Registry {
-        self.metrics.registry()
+    /// In which form durations are shown; bounds follow with the next [`Self::arrange`].
+    pub fn expose_as(&self, exposure: Exposure) {
+        *lock(&self.exposure) = exposure;
     }
 
-    /// A probe is about to be sent.
-    pub fn started(self: &Arc<Self>, target: &Arc<Target>, workload: &Arc<Workload>) -> Running {
-        if let Some(place) = self.metrics.place(target, workload) {
-            place.started();
-        }
-        Running { recorder: Arc::clone(self), target: Arc::clone(target), workload: Arc::clone(workload) }
+    pub fn exposure(&self) -> Exposure {
+        *lock(&self.exposure)
+    }
+
+    /// Shows the workloads of these targets, and what these objectives count there, from now on: what stays keeps its
+    /// series, what left has none any more. In the order of the targets and their mixes.
+    pub fn arrange(&self, targets: &[Arc<Target>], slos: &[Arc<Slo>]) -> Vec<Vec<Arc<PlaceMetrics>>> {
+        let layouts = Arc::new(Layouts::new(self.exposure().buckets, slos));
+        self.own.arrange(&layouts);
+        let mut shown = lock(&self.shown);
+        let after = Shown::after(&shown, targets, slos, &layouts, clock::wall_now());
+        let mut places = after.places().iter();
+        let by_target =
+            targets.iter().map(|target| places.by_ref().take(target.mix.len()).cloned().collect()).collect();
+        *shown = Arc::new(after);
+        drop(shown);
+        let names: HashSet<_> = targets
+            .iter()
+            .flat_map(|t| t.mix.iter().map(|share| (&*t.name, &*share.workload.name)))
+            .collect();
+        lock(&self.narrator).forget_others(|target, workload| names.contains(&(target, workload)));
+        lock(&self.quality).forget_others(|target, workload| names.contains(&(target, workload)));
+        by_target
+    }
+
+    /// Where the probes of a target's workload are counted.
+    pub fn place(&self, target: &str, workload: &str) -> Option<Arc<PlaceMetrics>> {
+        let shown = self.shown();
+        let is_it =
+            |place: &&Arc<PlaceMetrics>| **place.target() == *target && **place.workload() == *workload;
+        shown.places().iter().find(is_it).cloned()
+    }
+
+    /// The configuration was read again; whether it could be used.
+    pub fn reloaded(&self, successful: bool) {
+        self.own.reloaded(successful, clock::wall_now());
     }
 
     /// A due time was not served.
-    pub fn skipped(&self, target: &Target, workload: &Workload, reason: Skip) {
-        if let Some(place) = self.metrics.place(target, workload) {
-            place.skipped(reason);
-        }
-        lock(&self.narrator).skipped(target, workload, reason);
+    pub fn skipped(&self, place: &PlaceMetrics, reason: Skip) {
+        place.skip(reason);
+        lock(&self.narrator).skipped(place.target(), place.workload(), reason);
     }
 
-    pub fn record(&self, report: &Report) {
-        self.metrics.record(report, clock::wall_now());
+    pub fn record(&self, place: &PlaceMetrics, report: &Report) {
+        self.own.lag(report.sample.lag);
+        place.record(report, clock::wall_now());
         lock(&self.narrator).tell(report);
         lock(&self.quality).tell(report);
     }
 
     /// What a target runs: one makeup, or several while they answer in turn; and when the newest of them began.
     pub fn runs(&self, target: &Target, makeups: &[&Makeup], began: SystemTime) {
-        self.metrics.runs(target, makeups, began);
+        if let Some(target) = self.shown().target(&target.name) {
+            target.runs(makeups, began);
+        }
     }
 
     /// The event loop ran a timer this much too late.
     pub fn loop_lag(&self, lag: Duration) {
-        self.metrics.loop_lag(lag);
+        self.own.loop_lag(lag);
     }
 
     /// How many probes an objective has counted, and how many of them were bad.
     pub fn counted(&self, target: &Target, workload: &Workload, slo: &Slo) -> [u64; 2] {
-        self.metrics.place(target, workload).map_or([0; 2], |place| place.counted(slo))
+        self.place(&target.name, &workload.name).map_or([0; 2], |place| place.counted(slo))
     }
-}
 
-impl Drop for Running {
-    fn drop(&mut self) {
-        if let Some(place) = self.recorder.metrics.place(&self.target, &self.workload) {
-            place.ended();
-        }
+    /// Shows every family and series.
+    pub fn walk(&self, writer: &mut dyn Writer) {
+        self.shown().walk(writer);
+        let mut page = Page { writer, labels: &Labels::default(), created: self.created };
+        self.own.show(&mut page);
+        self.history.show(&mut page);
+        self.process.show(writer);
+    }
+
+    /// Everything as text.
+    pub fn text(&self) -> String {
+        expose::text(|writer| self.walk(writer))
+    }
+
+    fn shown(&self) -> Arc<Shown> {
+        Arc::clone(&lock(&self.shown))
     }
 }
 
@@ -113,288 +163,4 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::domain::sample::Itl;
-    use crate::domain::{Failure, Goal, Measure, Sample, Speculation, Tokens, fixture};
-
-    const MS: Duration = Duration::from_millis(1);
-
-    /// What Prometheus would read of one series.
-    fn value(recorder: &Recorder, series: &str) -> f64 {
-        let text = prometheus::TextEncoder::new().encode_to_string(&recorder.registry().gather()).unwrap();
-        let line = text.lines().find_map(|line| line.strip_prefix(series)?.strip_prefix(' '));
-        line.unwrap_or_else(|| panic!("no {series} in {text}")).parse().unwrap()
-    }
-
-    fn close(left: f64, right: f64) -> bool {
-        (left - right).abs() < 1e-9
-    }
-
-    fn sample() -> Sample {
-        Sample {
-            lag: MS,
-            connect: Some(2 * MS),
-            wait: Some(3 * MS),
-            ttft: Some(100 * MS),
-            answer_ttft: Some(150 * MS),
-            tpot: Some(20 * MS),
-            itl: vec![Itl { per_token: 20 * MS, tokens: 3 }, Itl { per_token: 30 * MS, tokens: 1 }],
-            stall: Some(60 * MS),
-            latency: Some(500 * MS),
-            tokens_per_second: Some(50.0),
-            ..Sample::default()
-        }
-    }
-
-    #[test]
-    fn a_success_is_counted_measured_and_up() {
-        let target = fixture::target("t", &["w"]);
-        let recorder = Recorder::new(std::slice::from_ref(&target), &[]).unwrap();
-        recorder.record(&fixture::report(&target, sample(), None));
-        for (series, expected) in [
-            (r#"sloprobe_up{target="t"}"#, 1.0),
-            (r#"sloprobe_answers_total{target="t",verdict="unchecked",workload="w"}"#, 1.0),
-            (r#"sloprobe_ttft_seconds_sum{target="t",workload="w"}"#, 0.1),
-            (r#"sloprobe_answer_ttft_seconds_sum{target="t",workload="w"}"#, 0.15),
-            (r#"sloprobe_tpot_seconds_sum{target="t",workload="w"}"#, 0.02),
-            (r#"sloprobe_itl_seconds_count{target="t",workload="w"}"#, 4.0),
-            (r#"sloprobe_itl_seconds_sum{target="t",workload="w"}"#, 0.09),
-            (r#"sloprobe_stall_seconds_sum{target="t",workload="w"}"#, 0.06),
-            (r#"sloprobe_latency_seconds_sum{target="t",workload="w"}"#, 0.5),
-            (r#"sloprobe_output_tokens_per_second_sum{target="t",workload="w"}"#, 50.0),
-            (r#"sloprobe_connection_seconds_sum{phase="connect",target="t",workload="w"}"#, 0.002),
-            (r#"sloprobe_connection_seconds_count{phase="tls",target="t",workload="w"}"#, 0.0),
-            (r#"sloprobe_tokens_total{direction="prompt",target="t",workload="w"}"#, 10.0),
-            (r#"sloprobe_tokens_total{direction="output",target="t",workload="w"}"#, 20.0),
-            ("sloprobe_lag_seconds_sum", 0.001),
-        ] {
-            assert!(close(value(&recorder, series), expected), "{series}: {}", value(&recorder, series));
-        }
-        let last = value(&recorder, r#"sloprobe_last_success_timestamp_seconds{target="t",workload="w"}"#);
-        assert!(last > 1.7e9, "{last}");
-    }
-
-    #[test]
-    fn a_suspect_probe_is_counted_and_measures_nothing() {
-        let target = fixture::target("t", &["w"]);
-        let slo = Arc::new(fixture::slo("fast", Goal::Below(Measure::Ttft, MS)));
-        let recorder = Recorder::new(std::slice::from_ref(&target), &[slo]).unwrap();
-        let mut report = fixture::report(&target, sample(), None);
-        report.suspect = true;
-        recorder.record(&report);
-        for (series, expected) in [
-            (r#"sloprobe_up{target="t"}"#, 1.0),
-            (r#"sloprobe_suspect_total{target="t",workload="w"}"#, 1.0),
-            (r#"sloprobe_answers_total{target="t",verdict="unchecked",workload="w"}"#, 1.0),
-            (r#"sloprobe_tokens_total{direction="output",target="t",workload="w"}"#, 20.0),
-            (r#"sloprobe_ttft_seconds_count{target="t",workload="w"}"#, 0.0),
-            (r#"sloprobe_itl_seconds_count{target="t",workload="w"}"#, 0.0),
-            (r#"sloprobe_stall_seconds_count{target="t",workload="w"}"#, 0.0),
-            (r#"sloprobe_connection_seconds_count{phase="connect",target="t",workload="w"}"#, 0.0),
-            (r#"sloprobe_slo_events_total{slo="fast",target="t",workload="w"}"#, 0.0),
-        ] {
-            assert!(close(value(&recorder, series), expected), "{series}: {}", value(&recorder, series));
-        }
-    }
-
-    #[test]
-    fn a_failure_is_counted_by_its_reason_and_measures_nothing_but_its_connection() {
-        let target = fixture::target("t", &["w"]);
-        let recorder = Recorder::new(std::slice::from_ref(&target), &[]).unwrap();
-        let mut report = fixture::report(&target, sample(), Some(Failure::Truncated.because("cut")));
-        report.tokens = Tokens::default();
-        recorder.record(&report);
-        for (series, expected) in [
-            (r#"sloprobe_up{target="t"}"#, 0.0),
-            (r#"sloprobe_failures_total{reason="truncated",target="t",workload="w"}"#, 1.0),
-            (r#"sloprobe_failures_total{reason="empty",target="t",workload="w"}"#, 0.0),
-            (r#"sloprobe_suspect_total{target="t",workload="w"}"#, 0.0),
-            (r#"sloprobe_ttft_seconds_count{target="t",workload="w"}"#, 0.0),
-            (r#"sloprobe_itl_seconds_count{target="t",workload="w"}"#, 0.0),
-            (r#"sloprobe_latency_seconds_count{target="t",workload="w"}"#, 0.0),
-            (r#"sloprobe_last_success_timestamp_seconds{target="t",workload="w"}"#, 0.0),
-            (r#"sloprobe_connection_seconds_count{phase="connect",target="t",workload="w"}"#, 1.0),
-            (r#"sloprobe_tokens_total{direction="output",target="t",workload="w"}"#, 0.0),
-        ] {
-            assert!(close(value(&recorder, series), expected), "{series}: {}", value(&recorder, series));
-        }
-    }
-
-    #[test]
-    fn objectives_count_the_probes_that_they_cover() {
-        let target = fixture::target("t", &["w", "v"]);
-        let quick = Goal::Below(Measure::Ttft, 5 * MS);
-        let everywhere = [fixture::slo("fast", quick), fixture::slo("up", Goal::Availability)];
-        let elsewhere = Slo { workload: Some("v".into()), ..fixture::slo("v-up", Goal::Availability) };
-        let slos: Vec<_> = everywhere.into_iter().chain([elsewhere]).map(Arc::new).collect();
-        let recorder = Recorder::new(std::slice::from_ref(&target), &slos).unwrap();
-        recorder.record(&fixture::report(&target, sample(), None));
-        recorder.record(&fixture::report(&target, sample(), None));
-        recorder.record(&fixture::report(&target, Sample::default(), Some(Failure::Connect.because("x"))));
-
-        let of = |name: &str, workload: &str, slo: &str| {
-            let labels = format!("{{slo=\"{slo}\",target=\"t\",workload=\"{workload}\"}}");
-            value(&recorder, &format!("sloprobe_slo_{name}{labels}"))
-        };
-        for (workload, slo, events, bad) in
-            [("w", "fast", 3.0, 3.0), ("w", "up", 3.0, 1.0), ("v", "up", 0.0, 0.0), ("v", "v-up", 0.0, 0.0)]
-        {
-            assert!(close(of("events_total", workload, slo), events), "{slo} of {workload}");
-            assert!(close(of("bad_events_total", workload, slo), bad), "{slo} of {workload}");
-        }
-        let up = slos.iter().find(|slo| &*slo.name == "up").unwrap();
-        assert_eq!(recorder.counted(&target, &target.mix[0].workload, up), [3, 1]);
-        assert!(close(of("error_budget_ratio", "w", "up"), 0.01));
-        assert!(close(of("window_seconds", "w", "up"), 2_592_000.0));
-    }
-
-    #[test]
-    fn guesses_have_series_once_a_server_states_them() {
-        let target = fixture::target("t", &["w"]);
-        let recorder = Recorder::new(std::slice::from_ref(&target), &[]).unwrap();
-        let text = || prometheus::TextEncoder::new().encode_to_string(&recorder.registry().gather()).unwrap();
-        let mut report = fixture::report(&target, sample(), None);
-        recorder.record(&report);
-        assert!(!text().contains("speculative"), "{}", text());
-        report.tokens.speculation = Some(Speculation { drafted: 48, accepted: 39 });
-        recorder.record(&report);
-        recorder.record(&report);
-        for (kind, count) in [("drafted", 96.0), ("accepted", 78.0)] {
-            let series =
-                format!(r#"sloprobe_speculative_tokens_total{{kind="{kind}",target="t",workload="w"}}"#);
-            assert!(close(value(&recorder, &series), count), "{kind}");
-        }
-    }
-
-    #[test]
-    fn a_target_whose_certificate_is_not_verified_is_shown() {
-        const SERIES: &str = r#"sloprobe_certificate_unverified{target="t"}"#;
-        let mut target = (*fixture::target("t", &["w"])).clone();
-        target.url = "https://localhost".parse().unwrap();
-        let recorder = |target: &Target| Recorder::new(&[Arc::new(target.clone())], &[]).unwrap();
-        let text = prometheus::TextEncoder::new().encode_to_string(&recorder(&target).registry().gather());
-        assert!(!text.unwrap().contains("unverified"));
-        target.way.insecure_skip_verify = true;
-        assert!(close(value(&recorder(&target), SERIES), 1.0));
-    }
-
-    #[test]
-    fn the_end_of_a_certificate_has_a_series_once_it_is_known() {
-        const SERIES: &str = r#"sloprobe_certificate_expiry_timestamp_seconds{target="t"}"#;
-        let target = fixture::target("t", &["w"]);
-        let recorder = Recorder::new(std::slice::from_ref(&target), &[]).unwrap();
-        let text = || prometheus::TextEncoder::new().encode_to_string(&recorder.registry().gather()).unwrap();
-        let mut report = fixture::report(&target, sample(), None);
-        recorder.record(&report);
-        assert!(!text().contains("certificate"), "{}", text());
-        report.certificate_expiry = Some(SystemTime::UNIX_EPOCH + Duration::from_secs(1_900_000_000));
-        report.fault = Some(Failure::Tls.because("expired"));
-        recorder.record(&report);
-        assert!(close(value(&recorder, SERIES), 1.9e9));
-        report.certificate_expiry = None;
-        recorder.record(&report);
-        assert!(close(value(&recorder, SERIES), 1.9e9));
-    }
-
-    #[test]
-    fn a_probe_is_in_flight_until_its_guard_is_dropped() {
-        let target = fixture::target("t", &["w"]);
-        let recorder = Arc::new(Recorder::new(std::slice::from_ref(&target), &[]).unwrap());
-        let in_flight = || value(&recorder, r#"sloprobe_in_flight{target="t",workload="w"}"#);
-        let running = recorder.started(&target, &target.mix[0].workload);
-        assert!(close(in_flight(), 1.0));
-        drop(running);
-        assert!(close(in_flight(), 0.0));
-        assert!(close(value(&recorder, r#"sloprobe_probes_total{target="t",workload="w"}"#), 1.0));
-    }
-
-    #[test]
-    fn labels_of_the_user_stand_on_the_info_metric_alone() {
-        let mut target = (*fixture::target("t", &["w"])).clone();
-        target.labels.insert("gpu".into(), "H200".into());
-        let targets = [Arc::new(target), fixture::target("u", &["w"])];
-        let recorder = Recorder::new(&targets, &[]).unwrap();
-        let of = |target: &str, gpu: &str| {
-            format!(
-                r#"sloprobe_target_info{{api="openai-chat",engine="auto",fingerprint="",gpu="{gpu}",model="tiny",served_model="",target="{target}",version=""}}"#
-            )
-        };
-        assert!(close(value(&recorder, &of("t", "H200")), 1.0));
-        assert!(close(value(&recorder, &of("u", "")), 1.0));
-    }
-
-    /// The labels of the series of the only target.
-    fn infos(recorder: &Recorder) -> Vec<String> {
-        let text = prometheus::TextEncoder::new().encode_to_string(&recorder.registry().gather()).unwrap();
-        text.lines().filter(|line| line.starts_with("sloprobe_target_info{")).map(str::to_owned).collect()
-    }
-
-    fn vllm(version: &str, fingerprint: Option<&str>) -> Makeup {
-        Makeup {
-            engine: "vllm".into(),
-            version: Some(version.into()),
-            model: Some("/models/tiny".into()),
-            fingerprint: fingerprint.map(str::to_owned),
-            ..Makeup::default()
-        }
-    }
-
-    #[test]
-    fn a_target_has_an_info_series_for_everything_that_it_is_and_the_time_of_the_newest() {
-        let target = fixture::target("t", &["w"]);
-        let recorder = Recorder::new(std::slice::from_ref(&target), &[]).unwrap();
-        let series = r#"sloprobe_release_timestamp_seconds{target="t"}"#;
-        let text = prometheus::TextEncoder::new().encode_to_string(&recorder.registry().gather()).unwrap();
-        assert!(!text.contains("release_timestamp"), "no series before anything is known: {text}");
-        let (old, new) = (vllm("0.32.0", None), vllm("0.33.0", Some("fp_1")));
-        let at = |seconds| SystemTime::UNIX_EPOCH + Duration::from_secs(seconds);
-
-        recorder.runs(&target, &[&old], at(1_900_000_000));
-        assert_eq!(infos(&recorder).len(), 1);
-        assert!(
-            infos(&recorder)[0]
-                .contains(r#"engine="vllm",fingerprint="",model="tiny",served_model="/models/tiny""#)
-        );
-        assert!(close(value(&recorder, series), 1.9e9));
-
-        recorder.runs(&target, &[&old, &new], at(1_900_000_060));
-        let both = infos(&recorder);
-        assert_eq!(both.len(), 2, "{both:#?}");
-        assert!(both.iter().any(|info| info.contains(r#"version="0.32.0""#)), "{both:#?}");
-        assert!(both.iter().any(|info| info.contains(r#"fingerprint="fp_1""#)), "{both:#?}");
-        assert!(close(value(&recorder, series), 1.900_000_06e9));
-
-        recorder.runs(&target, &[&new], at(1_900_000_060));
-        let one = infos(&recorder);
-        assert!(one.len() == 1 && one[0].contains(r#"version="0.33.0""#), "{one:#?}");
-    }
-
-    #[test]
-    fn what_differs_by_a_mark_alone_has_one_series() {
-        let target = fixture::target("t", &["w"]);
-        let recorder = Recorder::new(std::slice::from_ref(&target), &[]).unwrap();
-        let plain = vllm("0.32.0", None);
-        let marked = Makeup { mark: Some("driver 580".into()), ..plain.clone() };
-        for shown in [&[&plain][..], &[&plain, &marked], &[&marked]] {
-            recorder.runs(&target, shown, SystemTime::UNIX_EPOCH);
-            assert_eq!(infos(&recorder).len(), 1, "{shown:?}");
-        }
-    }
-
-    #[test]
-    fn a_target_with_a_new_name_in_every_answer_does_not_fill_the_database() {
-        let target = fixture::target("t", &["w"]);
-        let recorder = Recorder::new(std::slice::from_ref(&target), &[]).unwrap();
-        let names: std::collections::BTreeSet<_> = (0..1000)
-            .map(|number| {
-                let makeup = vllm("0.32.0", Some(&format!("fp_{number}")));
-                recorder.runs(&target, &[&makeup], SystemTime::UNIX_EPOCH);
-                let shown = infos(&recorder);
-                assert_eq!(shown.len(), 1, "{shown:#?}");
-                shown
-            })
-            .collect();
-        assert!((90..=100).contains(&names.len()), "{}", names.len());
-    }
-}
+mod tests;

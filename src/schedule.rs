@@ -22,7 +22,7 @@ use tokio::task::{JoinError, JoinSet};
 use tokio::time::{Instant, sleep_until};
 
 use crate::domain::{Skip, Target};
-use crate::record::Recorder;
+use crate::record::{PlaceMetrics, Recorder};
 use crate::workload::Source;
 use cadence::{Grid, Rotation};
 use desk::{Delivery, Inbox};
@@ -39,6 +39,8 @@ pub struct Schedule {
     pub rotation: Rotation,
     /// In the order of the target's mix.
     pub sources: Vec<Source>,
+    /// Likewise.
+    pub places: Vec<Arc<PlaceMetrics>>,
     pub guard: Guard,
     pub recorder: Arc<Recorder>,
     pub standing: Arc<Standing>,
@@ -69,17 +71,17 @@ impl Schedule {
         while self.grid.is_missed(now) {
             self.grid.advance();
             let turn = self.rotation.turn();
-            self.recorder.skipped(&self.target, &self.target.mix[turn].workload, Skip::Late);
+            self.recorder.skipped(&self.places[turn], Skip::Late);
         }
         let due = self.grid.advance();
         let turn = self.rotation.turn();
-        let workload = &self.target.mix[turn].workload;
+        let (workload, place) = (&self.target.mix[turn].workload, &self.places[turn]);
         if !self.inbox.has_room() {
-            return self.recorder.skipped(&self.target, workload, Skip::Late);
+            return self.recorder.skipped(place, Skip::Late);
         }
         let permit = match self.guard.admit(now, workload) {
             Ok(permit) => permit,
-            Err(reason) => return self.recorder.skipped(&self.target, workload, reason),
+            Err(reason) => return self.recorder.skipped(place, reason),
         };
         let source = &mut self.sources[turn];
         let errand = Errand {
@@ -88,7 +90,7 @@ impl Schedule {
             learner: source.learner(),
             due,
         };
-        let counted = self.recorder.started(&self.target, workload);
+        let counted = place.start();
         let (trip, inbox) = (self.trip.clone(), self.inbox.clone());
         let standing = Arc::clone(&self.standing);
         running.spawn(async move {

@@ -10,18 +10,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use axum::Router;
 use axum::extract::State;
-use axum::http::header::CONTENT_TYPE;
-use axum::http::{HeaderName, StatusCode};
+use axum::http::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, VARY};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::{get, post};
 use tokio::net::TcpListener;
 
 use crate::domain::Target;
-use crate::expose;
+use crate::expose::negotiate;
 use crate::record::Recorder;
 use crate::release::Releases;
 pub use scrape::Exposition;
-use scrape::NotWritten;
 
 /// What the routes look at.
 #[derive(Debug)]
@@ -49,14 +48,22 @@ fn router(shown: Arc<Shown>) -> Router {
         .with_state(shown)
 }
 
-async fn metrics(State(shown): State<Arc<Shown>>) -> Response {
-    match shown.exposition.text(&shown.recorder).await {
-        Ok(text) => ([(CONTENT_TYPE, expose::TEXT)], text).into_response(),
-        Err(NotWritten) => {
-            (StatusCode::INTERNAL_SERVER_ERROR, "cannot write the metrics; the log says why\n")
-                .into_response()
-        }
+async fn metrics(State(shown): State<Arc<Shown>>, headers: HeaderMap) -> Response {
+    let format = negotiate::format(&accepted(&headers, ACCEPT));
+    let packing = negotiate::packing(&accepted(&headers, ACCEPT_ENCODING));
+    let page = shown.exposition.page(&shown.recorder, format, packing);
+    let mut response =
+        ([(CONTENT_TYPE, format.content_type()), (VARY, "accept, accept-encoding")], page).into_response();
+    if let Some(name) = packing.name() {
+        response.headers_mut().insert(CONTENT_ENCODING, HeaderValue::from_static(name));
     }
+    response
+}
+
+/// What a header that may come several times accepts.
+fn accepted(headers: &HeaderMap, name: HeaderName) -> String {
+    let values = headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
+    values.collect::<Vec<_>>().join(",")
 }
 
 async fn healthy() -> &'static str {

@@ -14,7 +14,6 @@ use common::{PATIENCE, config, eventually, run, sloprobe};
 use serde_json::Value;
 use sloprobe::daemon::Daemon;
 use sloprobe::domain::{Engine, Failure};
-use sloprobe::expose;
 use sloprobe::probe::{Page, Transport, Trust, identify};
 use sloprobe::record::Recorder;
 use sloprobe::schedule::identify::Pace;
@@ -86,7 +85,7 @@ async fn an_engine_and_its_upgrade_are_shown() {
 /// well.
 async fn shown(recorder: &Recorder, version: &str) {
     eventually("the version on the info metric", PATIENCE, async || {
-        let exposed = expose::text(recorder.registry()).unwrap();
+        let exposed = recorder.text();
         let infos: Vec<_> = exposed.lines().filter(|l| l.starts_with("sloprobe_target_info{")).collect();
         assert!((1..=2).contains(&infos.len()), "{infos:#?}");
         let wanted = format!("version=\"{version}\"");

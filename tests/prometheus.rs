@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use common::prometheus::Prometheus;
 use common::service::{BOUND, REMEDY};
 use common::{Daemon, config, engine, eventually, healthy, sloprobe};
-use sloprobe::catalogue::{self, Family, Kind, Scope};
+use sloprobe::catalogue::{self, Family, Form, Kind, Scope};
 use sloprobe::config::{Outside, Plan, parse};
 use tempfile::TempDir;
 
@@ -42,14 +42,16 @@ fn plan(text: &str) -> Plan {
 async fn expect_family(prometheus: &Prometheus, family: &Family, plan: &Plan) {
     let declared = serde_json::json!({ "type": family.kind.name(), "help": family.help, "unit": "" });
     eventually(family.name, BOUND, async || {
-        let metadata = prometheus.api(&format!("metadata?metric={}", family.name)).await?;
-        let known = &metadata[family.name][0];
+        // In OpenMetrics a counter's family has no `_total`.
+        let name = family.name.trim_end_matches("_total");
+        let metadata = prometheus.api(&format!("metadata?metric={name}")).await?;
+        let known = &metadata[name][0];
         if *known == declared { Ok(()) } else { Err(format!("{known} is known, {declared} is declared")) }
     })
     .await;
     let parts = if matches!(family.kind, Kind::Histogram(_)) { "_(bucket|sum|count)" } else { "" };
     let query = format!("count({{__name__=~\"{}{parts}\"}})", family.name);
-    let series = family.series(&plan.targets, &plan.slos) as f64;
+    let series = family.series_at_start(&plan.targets, &plan.slos, Form::CLASSIC) as f64;
     prometheus.expect(&query, series, series).await;
 }
 

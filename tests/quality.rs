@@ -12,7 +12,6 @@ use common::{PATIENCE, config, eventually, run, sloprobe};
 use serde_json::Value;
 use sloprobe::config::{Outside, parse};
 use sloprobe::daemon::Daemon;
-use sloprobe::expose;
 use sloprobe::simulate::cost::StepCost;
 use sloprobe::simulate::{self, Handle, Profile, Settings};
 use tokio::net::TcpListener;
@@ -79,7 +78,7 @@ async fn counters(engine: &Handle, answers: f64) -> BTreeMap<String, f64> {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let running = tokio::spawn(daemon.run(listener, std::future::pending(), Duration::ZERO));
     let read = || {
-        let text = expose::text(recorder.registry()).unwrap();
+        let text = recorder.text();
         let series = text.lines().filter(|line| !line.starts_with('#'));
         let series = series.filter_map(|line| line.rsplit_once(' '));
         series.map(|(name, value)| (name.to_owned(), value.parse().unwrap())).collect()

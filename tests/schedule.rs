@@ -8,7 +8,6 @@ use std::time::Duration;
 
 use sloprobe::config::Plan;
 use sloprobe::daemon::{Daemon, Measuring};
-use sloprobe::expose;
 use support::{PATIENT, Server, Step, in_time, plan, punctually};
 use tokio::net::TcpListener;
 use tokio::time::sleep;
@@ -27,7 +26,7 @@ async fn run_daemon_for(mut daemon: Daemon, time: Duration) -> Vec<String> {
     let recorder = daemon.recorder();
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     daemon.run(listener, sleep(time), Duration::ZERO).await.unwrap();
-    expose::text(recorder.registry()).unwrap().lines().map(str::to_owned).collect()
+    recorder.text().lines().map(str::to_owned).collect()
 }
 
 /// The sum of all series whose text begins so.

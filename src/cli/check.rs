@@ -62,7 +62,7 @@ fn describe(plan: &Plan) -> String {
     let series = |awaits_a_change: bool| -> usize {
         let families =
             catalogue::ALL.iter().filter(|family| family.scope.awaits_a_change() == awaits_a_change);
-        families.map(|family| family.series(&plan.targets, &plan.slos)).sum()
+        families.map(|family| family.series(&plan.targets, &plan.slos, catalogue::Form::CLASSIC)).sum()
     };
     lines.push(format!(
         "Prometheus will store {} series from http://{}/metrics, and up to {} more about changes of targets.",

@@ -18,7 +18,17 @@ pub(super) const ROOT: Keys = Keys {
 
 pub(super) const DAEMON: Keys = Keys {
     heading: "[daemon]",
-    known: &["listen", "threads", "state", "history", "history_age", "history_size"],
+    known: &[
+        "listen",
+        "threads",
+        "histograms",
+        "buckets",
+        "created",
+        "state",
+        "history",
+        "history_age",
+        "history_size",
+    ],
     later: &["web_config"],
 };
 

@@ -10,7 +10,7 @@ use super::context::Outside;
 use super::reader::Table;
 use super::workload::Workloads;
 use super::{keys, slo, target, value};
-use crate::domain::{Limits, Slo, Target, Workload};
+use crate::domain::{Buckets, Exposure, Histograms, Limits, Slo, Target, Workload};
 
 const DEFAULT_LISTEN: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 9788);
 const DEFAULT_IN_FLIGHT: usize = 64;
@@ -33,6 +33,8 @@ pub struct Plan {
     pub listen: SocketAddr,
     /// How many threads do nothing but measure; without, as many as the probes under way need.
     pub threads: Option<NonZeroUsize>,
+    /// In which form durations are shown to Prometheus.
+    pub exposure: Exposure,
     pub limits: Limits,
     pub targets: Vec<Arc<Target>>,
     pub workloads: Vec<Arc<Workload>>,
@@ -80,13 +82,20 @@ impl Default for Keep {
 struct Daemon {
     listen: SocketAddr,
     threads: Option<NonZeroUsize>,
+    exposure: Exposure,
     state: Option<PathBuf>,
     history: Keep,
 }
 
 /// Everything is read before the first `?`, so that every problem is found.
 pub(super) fn read(root: &Table<'_>, outside: &Outside<'_>) -> Option<Plan> {
-    let daemon = Daemon { listen: DEFAULT_LISTEN, threads: None, state: None, history: Keep::default() };
+    let daemon = Daemon {
+        listen: DEFAULT_LISTEN,
+        threads: None,
+        exposure: Exposure::default(),
+        state: None,
+        history: Keep::default(),
+    };
     let daemon = root.or("daemon", daemon, |node| read_daemon(&node.table(&keys::DAEMON)?));
     let limits = root.or("limits", Limits { in_flight: DEFAULT_IN_FLIGHT, tokens_per_hour: None }, |node| {
         read_limits(&node.table(&keys::LIMITS)?)
@@ -95,8 +104,8 @@ pub(super) fn read(root: &Table<'_>, outside: &Outside<'_>) -> Option<Plan> {
     let targets = target::read_all(root, limits, &workloads, outside);
     let slos = slo::read_all(root, &workloads, targets.as_deref());
     let (limits, targets, workloads, slos) = (limits?, targets?, workloads.complete()?, slos?);
-    let Daemon { listen, threads, state, history } = daemon?;
-    Some(Plan { listen, threads, limits, targets, workloads, slos, state, history })
+    let Daemon { listen, threads, exposure, state, history } = daemon?;
+    Some(Plan { listen, threads, exposure, limits, targets, workloads, slos, state, history })
 }
 
 fn read_daemon(table: &Table<'_>) -> Option<Daemon> {
@@ -104,8 +113,17 @@ fn read_daemon(table: &Table<'_>) -> Option<Daemon> {
     let state =
         table.or("state", None, |node| value::line(&node, "sloprobe.state").map(PathBuf::from).map(Some));
     let threads = table.or("threads", None, |node| node.whole(1..=MAX_THREADS).map(NonZeroUsize::new));
+    let exposure = read_exposure(table);
     let history = read_history(table);
-    Some(Daemon { listen: listen?, threads: threads?, state: state?, history: history? })
+    Some(Daemon { listen: listen?, threads: threads?, exposure: exposure?, state: state?, history: history? })
+}
+
+fn read_exposure(table: &Table<'_>) -> Option<Exposure> {
+    let usual = Exposure::default();
+    let histograms = table.or("histograms", usual.histograms, |node| node.one_of(&Histograms::NAMES));
+    let buckets = table.or("buckets", usual.buckets, |node| node.one_of(&Buckets::NAMES));
+    let created = table.or("created", usual.created, |node| node.flag());
+    Some(Exposure { histograms: histograms?, buckets: buckets?, created: created? })
 }
 
 fn read_history(table: &Table<'_>) -> Option<Keep> {

@@ -250,14 +250,14 @@ mod tests {
     }
 
     fn shown(recorder: &Recorder) -> bool {
-        recorder.registry().gather().iter().any(|family| family.name() == "sloprobe_release_verdict")
+        recorder.text().contains("\nsloprobe_release_verdict{")
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_rollout_is_one_case_and_a_rollback_leaves_nothing_shown() {
         let target = fixture::target("t", &["w"]);
         let targets = std::slice::from_ref(&target);
-        let recorder = Arc::new(Recorder::new(targets, &[]).unwrap());
+        let recorder = Arc::new(Recorder::new(targets, &[]));
         let history = History::open(&Keeping::default()).unwrap();
         let patience = Patience { away: AWAY, ..Patience::default() };
         let ledger = Box::new(history.clone());

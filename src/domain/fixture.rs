@@ -51,6 +51,7 @@ pub(crate) fn slo(name: &str, goal: Goal) -> Slo {
 pub(crate) fn report(target: &Arc<Target>, sample: Sample, fault: Option<Fault>) -> Report {
     let now = Instant::now();
     Report {
+        id: ProbeId::next(SystemTime::UNIX_EPOCH),
         target: Arc::clone(target),
         workload: Arc::clone(&target.mix[0].workload),
         wall: SystemTime::UNIX_EPOCH,

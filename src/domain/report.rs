@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use super::{
-    Answer, Cache, Depth, Fault, Lesson, Sample, Seed, ServerTimes, Target, Timeline, Tokens, Workload,
+    Answer, Cache, Depth, Fault, Lesson, ProbeId, Sample, Seed, ServerTimes, Target, Timeline, Tokens,
+    Workload,
 };
 
 /// No chat template has more before the user's words, as far as is known.
@@ -13,6 +14,7 @@ const TEMPLATE_TOKENS: u64 = 128;
 /// Every probe ends in exactly one of these, whatever happened.
 #[derive(Debug, Clone)]
 pub struct Report {
+    pub id: ProbeId,
     pub target: Arc<Target>,
     pub workload: Arc<Workload>,
     /// When it started, by the wall clock.

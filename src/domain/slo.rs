@@ -59,6 +59,12 @@ pub enum Event {
 }
 
 impl Slo {
+    /// Whether what it counts is what the other counts: then a changed promise about it needs no new counters.
+    pub fn asks_the_same_as(&self, other: &Self) -> bool {
+        let asked = |slo: &Self| (Arc::clone(&slo.name), slo.goal, slo.forgives_rate_limits);
+        asked(self) == asked(other)
+    }
+
     /// Whether probes of this workload at this target count.
     pub fn covers(&self, target: &Target, workload: &Workload) -> bool {
         self.workload.as_ref().is_none_or(|name| *name == workload.name)

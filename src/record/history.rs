@@ -1,15 +1,14 @@
 //! How the keeping of what was measured goes, as series.
 
-use prometheus::{Error, Gauge, IntCounter, Registry};
-
 use super::Recorder;
-use super::metrics::{options, register};
+use super::page::Page;
 use crate::catalogue as cat;
+use crate::series::{Counter, Gauge};
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct History {
-    probes: IntCounter,
-    lost: IntCounter,
+    probes: Counter,
+    lost: Counter,
     bytes: Gauge,
     failing: Gauge,
 }
@@ -26,22 +25,22 @@ pub struct Keeping {
 impl Recorder {
     pub fn keeping(&self, now: Keeping) {
         let own = &self.history;
-        own.probes.inc_by(now.written.saturating_sub(own.probes.get()));
-        own.lost.inc_by(now.lost.saturating_sub(own.lost.get()));
+        own.probes.raise_to(now.written);
+        own.lost.raise_to(now.lost);
         own.bytes.set(now.bytes as f64);
         own.failing.set(f64::from(u8::from(now.failing)));
     }
 }
 
 impl History {
-    pub(super) fn new(registry: &Registry) -> Result<Self, Error> {
-        let counter = |family| register(registry, IntCounter::with_opts(options(family))?);
-        let gauge = |family| register(registry, Gauge::with_opts(options(family))?);
-        Ok(Self {
-            probes: counter(&cat::HISTORY_PROBES)?,
-            lost: counter(&cat::HISTORY_LOST)?,
-            bytes: gauge(&cat::HISTORY_BYTES)?,
-            failing: gauge(&cat::HISTORY_FAILING)?,
-        })
+    pub(super) fn show(&self, page: &mut Page<'_>) {
+        for (family, counter) in [(&cat::HISTORY_PROBES, &self.probes), (&cat::HISTORY_LOST, &self.lost)] {
+            page.writer.family(family.into());
+            page.counter(&[], counter.get(), None);
+        }
+        for (family, gauge) in [(&cat::HISTORY_BYTES, &self.bytes), (&cat::HISTORY_FAILING, &self.failing)] {
+            page.writer.family(family.into());
+            page.gauge(&[], gauge.get());
+        }
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::domain::{Failure, Report, Skip, Target, Workload};
+use crate::domain::{Failure, Report, Skip};
 
 /// Skips that go on are told again after this: some are served in between, so there is no clear end.
 const TELL_AGAIN: Duration = Duration::from_secs(600);
@@ -78,7 +78,7 @@ impl Narrator {
             None => {}
         }
 
-        let state = self.state(&report.target, &report.workload);
+        let state = self.state(&report.target.name, &report.workload.name);
         match (&report.fault, &mut state.failing) {
             (None, failing) => {
                 if let Some(past) = failing.take() {
@@ -120,14 +120,14 @@ impl Narrator {
         }
     }
 
-    pub(super) fn skipped(&mut self, target: &Target, workload: &Workload, reason: Skip) {
+    pub(super) fn skipped(&mut self, target: &Arc<str>, workload: &Arc<str>, reason: Skip) {
         let now = Instant::now();
         let told = &mut self.state(target, workload).skipping;
         if told.is_some_and(|(known, at)| known == reason && now - at < TELL_AGAIN) {
             return;
         }
         *told = Some((reason, now));
-        let (target, workload, reason) = (&*target.name, &*workload.name, reason.label());
+        let (target, workload, reason) = (&**target, &**workload, reason.label());
         if reason == Skip::Shutdown.label() {
             tracing::debug!(target, workload, reason, "due probes are skipped");
         } else {
@@ -135,8 +135,13 @@ impl Narrator {
         }
     }
 
-    fn state(&mut self, target: &Target, workload: &Workload) -> &mut State {
-        self.states.entry((target.name.clone(), workload.name.clone())).or_default()
+    /// Forgets places that left.
+    pub(super) fn forget_others(&mut self, stays: impl Fn(&str, &str) -> bool) {
+        self.states.retain(|(target, workload), _| stays(target, workload));
+    }
+
+    fn state(&mut self, target: &Arc<str>, workload: &Arc<str>) -> &mut State {
+        self.states.entry((Arc::clone(target), Arc::clone(workload))).or_default()
     }
 }
 

@@ -1,65 +1,78 @@
-//! What each objective counts: events and bad events.
+//! What each objective counts at one place: events and bad events.
 
 use std::sync::Arc;
 
-use prometheus::{Error, GaugeVec, IntCounter, IntCounterVec, Registry};
+use super::page::Page;
+use crate::domain::slo::Event;
+use crate::domain::{Report, Slo, Target, Workload};
 
-use super::metrics::{Places, counter, gauge};
-use crate::catalogue as cat;
-use crate::domain::{Slo, Target, Workload};
+#[derive(Debug, Default)]
+pub(super) struct Objectives(Vec<Counted>);
 
 #[derive(Debug)]
-pub(super) struct Objectives {
-    events: IntCounterVec,
-    bad: IntCounterVec,
+struct Counted {
+    slo: Arc<Slo>,
+    events: u64,
+    bad: u64,
 }
 
 impl Objectives {
-    pub(super) fn new(
-        registry: &Registry,
-        places: &Places,
-        targets: &[Arc<Target>],
-        slos: &[Arc<Slo>],
-    ) -> Result<Self, Error> {
-        let budget: GaugeVec = gauge(registry, &cat::SLO_BUDGET, places)?;
-        let window: GaugeVec = gauge(registry, &cat::SLO_WINDOW, places)?;
-        let threshold: GaugeVec = gauge(registry, &cat::SLO_THRESHOLD, places)?;
-        for (target, workload, slo) in self::places(targets, slos) {
-            let place = [&*target.name, &*workload.name, &*slo.name];
-            budget.with_label_values(&place).set(slo.objective.budget());
-            window.with_label_values(&place).set(slo.window.as_secs_f64());
-            if let Some(bound) = slo.goal.bound() {
-                let [target, workload, name] = place;
-                let series = threshold.with_label_values(&[target, workload, name, slo.goal.name()]);
-                series.set(bound.as_secs_f64());
-            }
-        }
-        Ok(Self {
-            events: counter(registry, &cat::SLO_EVENTS, places)?,
-            bad: counter(registry, &cat::SLO_BAD_EVENTS, places)?,
-        })
+    /// Takes the objectives that cover this place from now on. One that asks the same as before goes on counting.
+    pub(super) fn arrange(&mut self, target: &Target, workload: &Workload, slos: &[Arc<Slo>]) {
+        let before = std::mem::take(&mut self.0);
+        let covering = slos.iter().filter(|slo| slo.covers(target, workload));
+        self.0 = covering
+            .map(|slo| {
+                let known = before.iter().find(|counted| counted.slo.asks_the_same_as(slo));
+                let (events, bad) = known.map_or((0, 0), |known| (known.events, known.bad));
+                Counted { slo: Arc::clone(slo), events, bad }
+            })
+            .collect();
     }
 
-    /// The counters of an objective at a target's workload: events and bad events.
-    pub(super) fn counted(
-        &self,
-        [target, workload]: [&str; 2],
-        slo: &Arc<Slo>,
-    ) -> (Arc<Slo>, [IntCounter; 2]) {
-        let place = [target, workload, &*slo.name];
-        (Arc::clone(slo), [&self.events, &self.bad].map(|vec| vec.with_label_values(&place)))
+    pub(super) fn take(&mut self, report: &Report) {
+        for Counted { slo, events, bad } in &mut self.0 {
+            if let Some(event) = slo.judge(report) {
+                *events += 1;
+                *bad += u64::from(event == Event::Bad);
+            }
+        }
+    }
+
+    /// Events and bad events of an objective.
+    pub(super) fn counted(&self, name: &str) -> [u64; 2] {
+        let counted = self.0.iter().find(|counted| &*counted.slo.name == name);
+        counted.map_or([0; 2], |counted| [counted.events, counted.bad])
+    }
+
+    pub(super) fn show_events(&self, page: &mut Page<'_>) {
+        self.0.iter().for_each(|counted| page.counter(&[counted.label()], counted.events, None));
+    }
+
+    pub(super) fn show_bad(&self, page: &mut Page<'_>) {
+        self.0.iter().for_each(|counted| page.counter(&[counted.label()], counted.bad, None));
+    }
+
+    pub(super) fn show_budgets(&self, page: &mut Page<'_>) {
+        self.0.iter().for_each(|counted| page.gauge(&[counted.label()], counted.slo.objective.budget()));
+    }
+
+    pub(super) fn show_windows(&self, page: &mut Page<'_>) {
+        self.0.iter().for_each(|counted| page.gauge(&[counted.label()], counted.slo.window.as_secs_f64()));
+    }
+
+    pub(super) fn show_thresholds(&self, page: &mut Page<'_>) {
+        for counted in &self.0 {
+            if let Some(bound) = counted.slo.goal.bound() {
+                let labels = [("metric", counted.slo.goal.name()), counted.label()];
+                page.gauge(&labels, bound.as_secs_f64());
+            }
+        }
     }
 }
 
-/// Every objective with every workload of every target that it covers.
-pub(super) fn places<'a>(
-    targets: &'a [Arc<Target>],
-    slos: &'a [Arc<Slo>],
-) -> impl Iterator<Item = (&'a Target, &'a Workload, &'a Slo)> {
-    let pairs =
-        targets.iter().flat_map(|target| target.mix.iter().map(move |share| (&**target, &*share.workload)));
-    pairs.flat_map(move |(target, workload)| {
-        let covering = slos.iter().filter(move |slo| slo.covers(target, workload));
-        covering.map(move |slo| (target, workload, &**slo))
-    })
+impl Counted {
+    fn label(&self) -> (&str, &str) {
+        ("slo", &self.slo.name)
+    }
 }

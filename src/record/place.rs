@@ -1,232 +1,182 @@
-//! The series of one target and workload, looked up once: a probe finds its counters without a label in hand.
+//! The series of one target and workload: a probe carries them along and finds its counters without a label in hand.
 
-use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::sync::{Arc, Mutex};
+use std::time::SystemTime;
 
-use prometheus::core::{Atomic, GenericCounter, GenericCounterVec};
-use prometheus::{Gauge, Histogram, HistogramVec, IntCounter};
-
-use super::metrics::Families;
-use crate::catalogue::{Direction, Label, Phase, ServerPhase};
+use super::by_label::{ByLabel, Traced, one};
+use super::layouts::Layouts;
+use super::lock;
+use super::measured::Measured;
+use super::objectives::Objectives;
+use super::page::Page;
+use super::target::TargetMetrics;
+use crate::catalogue::{self as cat, Direction, Family, Label};
 use crate::domain::clock::unix_seconds;
-use crate::domain::slo::Event;
-use crate::domain::{Kind, Report, Skip, Slo, Target, Verdict, Workload};
+use crate::domain::{PlaceId, Report, Share, Skip, Slo, Speculation, Target, Verdict};
+use crate::series::{Counter, Gauge, Labels, Stated, Writer};
 
+/// Clones of its `Arc` go with every probe; it lives as long as somebody counts here, shown or not.
 #[derive(Debug)]
-pub(super) struct PlaceMetrics {
-    probes: IntCounter,
-    failures: ByLabel<IntCounter>,
-    answers: ByLabel<IntCounter>,
-    facts: Option<Facts>,
-    cold_cached: IntCounter,
-    skipped: ByLabel<IntCounter>,
-    suspect: IntCounter,
-    ttft: Histogram,
-    answer_ttft: Histogram,
-    tpot: Histogram,
-    itl: Histogram,
-    stall: Histogram,
-    latency: Histogram,
-    connection: ByLabel<Histogram>,
-    server: ByLabel<Histogram>,
-    speed: Histogram,
-    tokens: ByLabel<IntCounter>,
+pub struct PlaceMetrics {
+    id: PlaceId,
+    target: Arc<TargetMetrics>,
+    workload: Arc<str>,
+    labels: Labels,
+    created: SystemTime,
+    probes: Counter,
+    failures: ByLabel<Traced>,
+    answers: ByLabel<Traced>,
+    facts: ByLabel<Stated>,
+    facts_found: ByLabel<Stated>,
+    cold_cached: Counter,
+    skipped: ByLabel<Counter>,
+    suspect: Counter,
+    tokens: ByLabel<Stated>,
+    speculative: ByLabel<Stated>,
     in_flight: Gauge,
-    up: Gauge,
     last_success: Gauge,
     last_probe: Gauge,
-    objectives: Vec<Counted>,
+    interval: Gauge,
+    state: Mutex<State>,
 }
 
-/// Of workloads that plant facts.
+/// What changes as a whole.
 #[derive(Debug)]
-struct Facts {
-    asked: ByLabel<IntCounter>,
-    found: ByLabel<IntCounter>,
+struct State {
+    layouts: Arc<Layouts>,
+    measured: Measured,
+    objectives: Objectives,
 }
 
-/// What an objective counts here.
+/// A probe under way; it counts as in flight until this is dropped, even if its task is aborted.
 #[derive(Debug)]
-struct Counted {
-    slo: Arc<Slo>,
-    events: IntCounter,
-    bad: IntCounter,
-}
+pub struct Running(Arc<PlaceMetrics>);
 
-/// The series of one family, by the value of a label with a closed set of values.
-#[derive(Debug)]
-struct ByLabel<T>(Vec<(&'static str, T)>);
-
-impl<T> ByLabel<T> {
-    fn new(label: Label, series: impl Fn(&str) -> T) -> Self {
-        Self(label.values().into_iter().map(|value| (value, series(value))).collect())
-    }
-
-    fn of(&self, value: &str) -> Option<&T> {
-        self.0.iter().find(|(known, _)| *known == value).map(|(_, series)| series)
+impl Running {
+    /// Where it is counted.
+    pub fn place(&self) -> &Arc<PlaceMetrics> {
+        &self.0
     }
 }
 
-impl ByLabel<IntCounter> {
-    fn count(&self, value: &str, by: u64) {
-        if let Some(counter) = self.of(value) {
-            counter.inc_by(by);
-        }
-    }
-}
-
-impl ByLabel<Histogram> {
-    fn observe(&self, value: &str, duration: Option<Duration>) {
-        if let (Some(histogram), Some(duration)) = (self.of(value), duration) {
-            histogram.observe(duration.as_secs_f64());
-        }
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.0.in_flight.add(-1.0);
     }
 }
 
 impl PlaceMetrics {
-    pub(super) fn new(families: &Families, target: &Target, workload: &Workload, slos: &[Arc<Slo>]) -> Self {
-        let place = [&*target.name, &*workload.name];
-        let histogram = |vec: &HistogramVec| vec.with_label_values(&place);
-        let phases = |vec: &HistogramVec, label| {
-            ByLabel::new(label, |phase| vec.with_label_values(&[place[0], place[1], phase]))
-        };
-        let covering = slos.iter().filter(|slo| slo.covers(target, workload));
-        let rag = workload.kind == Kind::Rag;
+    pub(super) fn new(
+        id: PlaceId,
+        target: &Arc<TargetMetrics>,
+        workload: &Arc<str>,
+        layouts: &Arc<Layouts>,
+        created: SystemTime,
+    ) -> Self {
+        let tokens = ByLabel::<Stated>::new(Label::Direction);
+        for direction in [Direction::Prompt, Direction::Output] {
+            tokens.add(direction.label(), 0);
+        }
         Self {
-            probes: families.probes.with_label_values(&place),
-            failures: by_label(&families.failures, place, Label::Failure),
-            answers: by_label(&families.answers, place, Label::Verdict),
-            facts: rag.then(|| Facts {
-                asked: by_label(&families.facts, place, Label::Depth),
-                found: by_label(&families.facts_found, place, Label::Depth),
+            id,
+            target: Arc::clone(target),
+            workload: Arc::clone(workload),
+            labels: Labels::new([("target", &**target.name()), ("workload", workload)]),
+            created,
+            probes: Counter::default(),
+            failures: ByLabel::new(Label::Failure),
+            answers: ByLabel::new(Label::Verdict),
+            facts: ByLabel::new(Label::Depth),
+            facts_found: ByLabel::new(Label::Depth),
+            cold_cached: Counter::default(),
+            skipped: ByLabel::new(Label::Skip),
+            suspect: Counter::default(),
+            tokens,
+            speculative: ByLabel::new(Label::Speculation),
+            in_flight: Gauge::default(),
+            last_success: Gauge::default(),
+            last_probe: Gauge::default(),
+            interval: Gauge::default(),
+            state: Mutex::new(State {
+                layouts: Arc::clone(layouts),
+                measured: Measured::new(layouts, created),
+                objectives: Objectives::default(),
             }),
-            cold_cached: families.cold_cached.with_label_values(&place),
-            skipped: by_label(&families.skipped, place, Label::Skip),
-            suspect: families.suspect.with_label_values(&place),
-            ttft: histogram(&families.ttft),
-            answer_ttft: histogram(&families.answer_ttft),
-            tpot: histogram(&families.tpot),
-            itl: histogram(&families.itl),
-            stall: histogram(&families.stall),
-            latency: histogram(&families.latency),
-            connection: phases(&families.connection, Label::Phase),
-            server: phases(&families.server, Label::ServerPhase),
-            speed: histogram(&families.speed),
-            tokens: by_label(&families.tokens, place, Label::Direction),
-            in_flight: families.in_flight.with_label_values(&place),
-            up: families.up.with_label_values(&[place[0]]),
-            last_success: families.last_success.with_label_values(&place),
-            last_probe: families.last_probe.with_label_values(&place),
-            objectives: covering
-                .map(|slo| families.objectives.counted(place, slo))
-                .map(Counted::from)
-                .collect(),
         }
     }
 
-    pub(super) fn started(&self) {
-        self.probes.inc();
-        self.in_flight.inc();
+    pub(super) fn id(&self) -> PlaceId {
+        self.id
     }
 
-    pub(super) fn ended(&self) {
-        self.in_flight.dec();
+    pub fn target(&self) -> &Arc<str> {
+        self.target.name()
     }
 
-    pub(super) fn skipped(&self, reason: Skip) {
-        self.skipped.count(reason.label(), 1);
+    pub fn workload(&self) -> &Arc<str> {
+        &self.workload
+    }
+
+    /// Takes what a configuration may change while the counting goes on.
+    pub(super) fn arrange(&self, target: &Target, share: &Share, slos: &[Arc<Slo>], layouts: &Arc<Layouts>) {
+        self.interval.set(target.interval_of(share).as_secs_f64());
+        let mut state = lock(&self.state);
+        state.objectives.arrange(target, &share.workload, slos);
+        state.measured.lay_out(layouts);
+        state.layouts = Arc::clone(layouts);
+    }
+
+    /// A probe is about to be sent.
+    pub fn start(self: &Arc<Self>) -> Running {
+        self.probes.add(1);
+        self.in_flight.add(1.0);
+        Running(Arc::clone(self))
+    }
+
+    pub(super) fn skip(&self, reason: Skip) {
+        self.skipped.add(reason.label(), 1);
     }
 
     /// Events and bad events of an objective.
     pub(super) fn counted(&self, slo: &Slo) -> [u64; 2] {
-        let counted = self.objectives.iter().find(|counted| counted.slo.name == slo.name);
-        counted.map_or([0; 2], |counted| [counted.events.get(), counted.bad.get()])
+        lock(&self.state).objectives.counted(&slo.name)
     }
 
     pub(super) fn record(&self, report: &Report, now: SystemTime) {
         let succeeded = report.succeeded();
-        self.up.set(f64::from(u8::from(succeeded)));
+        self.target.record(report);
         self.last_probe.set(unix_seconds(now));
-        self.suspect.inc_by(u64::from(report.suspect));
-        self.cold_cached.inc_by(u64::from(report.was_cold_but_cached()));
+        self.suspect.add(u64::from(report.suspect));
+        self.cold_cached.add(u64::from(report.was_cold_but_cached()));
         self.record_tokens(report);
         if let Some(fault) = &report.fault {
-            self.failures.count(fault.failure.label(), 1);
+            self.failures.add(fault.failure.label(), one(report, now));
         }
         if let Some(verdict) = report.verdict {
-            self.record_verdict(report, verdict);
-        }
-        self.record_objectives(report);
-        if !report.suspect {
-            self.record_phases(report);
+            self.record_verdict(report, verdict, now);
         }
         if succeeded {
             self.last_success.set(unix_seconds(now));
-            self.record_server(report);
-            // What was measured while this host was late may be the host's time, and alerts are made of these.
+        }
+        let State { layouts, measured, objectives } = &mut *lock(&self.state);
+        objectives.take(report);
+        // What was measured while this host was late may be the host's time, and alerts are made of these.
+        if !report.suspect {
+            measured.take_phases(report, layouts);
+        }
+        if succeeded {
+            measured.take_server_times(report, layouts);
             if !report.suspect {
-                self.record_durations(report);
+                measured.take_durations(report, now);
             }
         }
     }
 
-    fn record_verdict(&self, report: &Report, verdict: Verdict) {
-        self.answers.count(verdict.label(), 1);
-        let depth = report.depth.filter(|_| verdict != Verdict::Unchecked);
-        if let (Some(depth), Some(facts)) = (depth, &self.facts) {
-            facts.asked.count(depth.band(), 1);
-            facts.found.count(depth.band(), u64::from(verdict == Verdict::Right));
-        }
-    }
-
-    /// Only whole answers count: half an answer has a short latency and may have a fine TTFT, and would
-    /// make a failing target look fast.
-    fn record_durations(&self, report: &Report) {
-        let sample = &report.sample;
-        for (histogram, duration) in [
-            (&self.ttft, sample.ttft),
-            (&self.answer_ttft, sample.answer_ttft),
-            (&self.tpot, sample.tpot),
-            (&self.stall, sample.stall),
-            (&self.latency, sample.latency),
-        ] {
-            if let Some(duration) = duration {
-                histogram.observe(duration.as_secs_f64());
-            }
-        }
-        let itl = self.itl.local();
-        for gap in &sample.itl {
-            for _ in 0..gap.tokens {
-                itl.observe(gap.per_token.as_secs_f64());
-            }
-        }
-        itl.flush();
-        if let Some(speed) = sample.tokens_per_second {
-            self.speed.observe(speed);
-        }
-    }
-
-    fn record_phases(&self, report: &Report) {
-        let sample = &report.sample;
-        for (phase, duration) in [
-            (Phase::Resolve, sample.resolve),
-            (Phase::Connect, sample.connect),
-            (Phase::Tls, sample.tls),
-            (Phase::Wait, sample.wait),
-        ] {
-            self.connection.observe(phase.label(), duration);
-        }
-    }
-
-    fn record_server(&self, report: &Report) {
-        let times = &report.times;
-        for (phase, duration) in [
-            (ServerPhase::Queue, times.queue),
-            (ServerPhase::Prefill, times.prefill),
-            (ServerPhase::Decode, times.decode),
-            (ServerPhase::Load, times.load),
-        ] {
-            self.server.observe(phase.label(), duration);
+    fn record_verdict(&self, report: &Report, verdict: Verdict, now: SystemTime) {
+        self.answers.add(verdict.label(), one(report, now));
+        if let Some(depth) = report.depth.filter(|_| verdict != Verdict::Unchecked) {
+            self.facts.add(depth.band(), 1);
+            self.facts_found.add(depth.band(), u64::from(verdict == Verdict::Right));
         }
     }
 
@@ -238,31 +188,59 @@ impl PlaceMetrics {
             (Direction::Reasoning, tokens.reasoning),
             (Direction::Output, tokens.output),
         ] {
-            self.tokens.count(direction.label(), count.unwrap_or(0));
-        }
-    }
-
-    fn record_objectives(&self, report: &Report) {
-        for Counted { slo, events, bad } in &self.objectives {
-            if let Some(event) = slo.judge(report) {
-                // In this order, so that a scrape in between does not see more bad events than events.
-                events.inc();
-                bad.inc_by(u64::from(event == Event::Bad));
+            if let Some(count) = count {
+                self.tokens.add(direction.label(), count);
             }
         }
+        if let Some(Speculation { drafted, accepted }) = tokens.speculation {
+            self.speculative.add(cat::DRAFTED, drafted);
+            self.speculative.add(cat::ACCEPTED, accepted);
+        }
     }
 }
 
-impl From<(Arc<Slo>, [IntCounter; 2])> for Counted {
-    fn from((slo, [events, bad]): (Arc<Slo>, [IntCounter; 2])) -> Self {
-        Self { slo, events, bad }
-    }
-}
+/// How a place shows its part of a family.
+type Show = fn(&PlaceMetrics, &mut Page<'_>);
 
-fn by_label<P: Atomic>(
-    vec: &GenericCounterVec<P>,
-    [target, workload]: [&str; 2],
-    label: Label,
-) -> ByLabel<GenericCounter<P>> {
-    ByLabel::new(label, |value| vec.with_label_values(&[target, workload, value]))
+/// Every family of a place. What ended comes before what began, and what was bad before all that was counted: what is
+/// counted while a page is written must not make a part larger than its whole.
+const FAMILIES: [(&Family, Show); 28] = [
+    (&cat::FAILURES, |place, page| place.failures.show(page)),
+    (&cat::ANSWERS, |place, page| place.answers.show(page)),
+    (&cat::FACTS_FOUND, |place, page| place.facts_found.show(page)),
+    (&cat::FACTS, |place, page| place.facts.show(page)),
+    (&cat::COLD_CACHED, |place, page| page.counter(&[], place.cold_cached.get(), None)),
+    (&cat::SKIPPED, |place, page| place.skipped.show(page)),
+    (&cat::SUSPECT, |place, page| page.counter(&[], place.suspect.get(), None)),
+    (&cat::PROBES, |place, page| page.counter(&[], place.probes.get(), None)),
+    (&cat::TTFT, |place, page| page.histogram(&[], &lock(&place.state).measured.ttft)),
+    (&cat::ANSWER_TTFT, |place, page| page.histogram(&[], &lock(&place.state).measured.answer_ttft)),
+    (&cat::TPOT, |place, page| page.histogram(&[], &lock(&place.state).measured.tpot)),
+    (&cat::ITL, |place, page| page.histogram(&[], &lock(&place.state).measured.itl)),
+    (&cat::STALL, |place, page| page.histogram(&[], &lock(&place.state).measured.stall)),
+    (&cat::LATENCY, |place, page| page.histogram(&[], &lock(&place.state).measured.latency)),
+    (&cat::CONNECTION, |place, page| lock(&place.state).measured.connection.show(page)),
+    (&cat::SERVER, |place, page| lock(&place.state).measured.server.show(page)),
+    (&cat::TOKENS_PER_SECOND, |place, page| page.histogram(&[], &lock(&place.state).measured.speed)),
+    (&cat::TOKENS, |place, page| place.tokens.show(page)),
+    (&cat::SPECULATIVE_TOKENS, |place, page| place.speculative.show(page)),
+    (&cat::IN_FLIGHT, |place, page| page.gauge(&[], place.in_flight.get())),
+    (&cat::LAST_SUCCESS, |place, page| page.gauge(&[], place.last_success.get())),
+    (&cat::LAST_PROBE, |place, page| page.gauge(&[], place.last_probe.get())),
+    (&cat::INTERVAL, |place, page| page.gauge(&[], place.interval.get())),
+    (&cat::SLO_BAD_EVENTS, |place, page| lock(&place.state).objectives.show_bad(page)),
+    (&cat::SLO_EVENTS, |place, page| lock(&place.state).objectives.show_events(page)),
+    (&cat::SLO_BUDGET, |place, page| lock(&place.state).objectives.show_budgets(page)),
+    (&cat::SLO_WINDOW, |place, page| lock(&place.state).objectives.show_windows(page)),
+    (&cat::SLO_THRESHOLD, |place, page| lock(&place.state).objectives.show_thresholds(page)),
+];
+
+/// Shows every family of these places.
+pub(super) fn walk(places: &[Arc<PlaceMetrics>], writer: &mut dyn Writer) {
+    for (family, show) in FAMILIES {
+        writer.family(family.into());
+        for place in places {
+            show(place, &mut Page { writer, labels: &place.labels, created: place.created });
+        }
+    }
 }

@@ -3,9 +3,12 @@
 
 use std::fs;
 
-use prometheus::core::{Collector, Desc};
+use prometheus::core::Collector as _;
 use prometheus::process_collector::ProcessCollector;
-use prometheus::proto::{Counter, MetricFamily};
+use prometheus::proto::MetricType;
+
+use crate::catalogue::Kind;
+use crate::series::{Labels, Meta, Value, Writer};
 
 const CPU: &str = "process_cpu_seconds_total";
 
@@ -19,24 +22,23 @@ impl Process {
     pub(super) fn new() -> Self {
         Self(ProcessCollector::for_self())
     }
-}
 
-impl Collector for Process {
-    fn desc(&self) -> Vec<&Desc> {
-        self.0.desc()
-    }
-
-    fn collect(&self) -> Vec<MetricFamily> {
-        let mut families = self.0.collect();
-        if let Some(seconds) = cpu_now() {
-            let cpu = families.iter_mut().filter(|family| family.name() == CPU);
-            for metric in cpu.flat_map(MetricFamily::mut_metric) {
-                let mut counter = Counter::default();
-                counter.set_value(seconds);
-                metric.set_counter(counter);
+    pub(super) fn show(&self, writer: &mut dyn Writer) {
+        for family in self.0.collect() {
+            let is_counter = family.get_field_type() == MetricType::COUNTER;
+            let kind = if is_counter { Kind::Counter } else { Kind::Gauge };
+            writer.family(Meta { name: family.name(), kind, help: family.help() });
+            let cpu = if family.name() == CPU { cpu_now() } else { None };
+            for metric in family.get_metric() {
+                let value = if is_counter {
+                    let count = cpu.unwrap_or_else(|| metric.get_counter().get_value());
+                    Value::Counter { count, created: None, exemplar: None }
+                } else {
+                    Value::Gauge(metric.get_gauge().get_value())
+                };
+                writer.series(&[], &Labels::default(), value);
             }
         }
-        families
     }
 }
 
@@ -68,9 +70,8 @@ mod tests {
     fn cpu_time_is_shown_with_its_fraction() {
         // Until there is a fraction to show.
         let before = std::iter::repeat_with(|| cpu_now().unwrap()).find(|seconds| seconds.fract() > 0.005);
-        let families = Process::new().collect();
-        let shown = families.iter().find(|family| family.name() == CPU).unwrap();
-        let shown = shown.get_metric()[0].get_counter().get_value();
+        let text = crate::expose::text(|writer| Process::new().show(writer));
+        let shown = text.lines().find_map(|line| line.strip_prefix(CPU)?.trim().parse().ok()).unwrap();
         assert!(Some(shown) >= before && Some(shown) <= cpu_now(), "{shown}, {before:?} before");
     }
 }

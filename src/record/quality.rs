@@ -35,6 +35,12 @@ struct State {
 }
 
 impl Quality {
+    /// Forgets places that left.
+    pub(super) fn forget_others(&mut self, stays: impl Fn(&str, &str) -> bool) {
+        self.states.retain(|(target, workload), _| stays(target, workload));
+        self.cached.retain(|target| self.states.keys().any(|(known, _)| known == target));
+    }
+
     pub(super) fn tell(&mut self, report: &Report) {
         let (target, workload) = (&*report.target.name, &*report.workload.name);
         if report.was_cold_but_cached() && self.cached.insert(Arc::clone(&report.target.name)) {

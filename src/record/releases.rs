@@ -1,19 +1,13 @@
 //! What the newest comparison of each target found, as series: none before a target has changed, and none that the newest
 //! comparison does not have.
 
-use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex};
-
-use prometheus::core::{Collector, Desc};
-use prometheus::{Error, GaugeVec, Registry, proto};
-
-use super::metrics::{options, register};
-use super::{Recorder, lock};
+use super::Recorder;
 use crate::catalogue::{self as cat, Family};
 use crate::compare::{Change, Comparison, Quantile, Shift, Verdict};
 use crate::domain::clock::unix_seconds;
+use crate::series::{Labels, Value, Writer};
 
-const FAMILIES: [&Family; 8] = [
+pub(super) const FAMILIES: [&Family; 8] = [
     &cat::VERDICT,
     &cat::SHIFT,
     &cat::SHIFT_LOWER,
@@ -24,63 +18,39 @@ const FAMILIES: [&Family; 8] = [
     &cat::COMPARED,
 ];
 
-/// Clones show the same.
 #[derive(Debug, Clone)]
-pub(super) struct Releases {
-    /// By the name of the family.
-    vecs: BTreeMap<&'static str, GaugeVec>,
-    /// The series of each target. Held while they change and while they are read: every reading has one verdict of each
-    /// metric, and bounds that belong to their estimate.
-    shown: Arc<Mutex<HashMap<Arc<str>, Vec<Series>>>>,
-}
-
-#[derive(Debug, Clone, PartialEq)]
-struct Series {
-    family: &'static str,
-    labels: Vec<String>,
+pub(super) struct Series {
+    pub(super) family: &'static str,
+    labels: Labels,
     value: f64,
 }
 
 impl Recorder {
     /// What became of a target with its present release: all that was shown of it before goes.
     pub fn compared(&self, comparison: &Comparison) {
-        self.releases.show(&comparison.target, series(comparison));
+        if let Some(target) = self.shown().target(&comparison.target) {
+            target.compared(series(comparison));
+        }
     }
 
     /// There is nothing to compare a target with.
     pub fn uncompared(&self, target: &str) {
-        self.releases.show(target, Vec::new());
+        if let Some(target) = self.shown().target(target) {
+            target.compared(Vec::new());
+        }
     }
 }
 
-impl Releases {
-    pub(super) fn new(registry: &Registry) -> Result<Self, Error> {
-        let vecs = FAMILIES
-            .into_iter()
-            .map(|family| Ok((family.name, GaugeVec::new(options(family), &family.labels())?)))
-            .collect::<Result<_, Error>>()?;
-        register(registry, Self { vecs, shown: Arc::default() })
-    }
-
-    fn show(&self, target: &str, series: Vec<Series>) {
-        let mut shown = lock(&self.shown);
-        for Series { family, labels, .. } in shown.remove(target).unwrap_or_default() {
-            // An error says that it is gone already.
-            let _ = self.vecs[family].remove_label_values(&labels);
-        }
-        for Series { family, labels, value } in &series {
-            self.vecs[family].with_label_values(labels).set(*value);
-        }
-        if !series.is_empty() {
-            shown.insert(target.into(), series);
-        }
+impl Series {
+    pub(super) fn show(&self, writer: &mut dyn Writer) {
+        writer.series(&[], &self.labels, Value::Gauge(self.value));
     }
 }
 
 /// Every series of one target.
 fn series(comparison: &Comparison) -> Vec<Series> {
     let target = &*comparison.target;
-    let since = one(&cat::COMPARED, &[target], unix_seconds(comparison.after.from));
+    let since = one(&cat::COMPARED, &[("target", target)], unix_seconds(comparison.after.from));
     let changes = comparison.places.iter().flat_map(|place| {
         place.changes.iter().flat_map(|change| of_change([target, &*place.workload], change))
     });
@@ -88,23 +58,24 @@ fn series(comparison: &Comparison) -> Vec<Series> {
 }
 
 fn of_change([target, workload]: [&str; 2], change: &Change) -> Vec<Series> {
-    let metric = change.metric.label();
+    let place = [("metric", change.metric.label()), ("target", target), ("workload", workload)];
     let verdicts = Verdict::ALL.map(|verdict| {
         let is_present = f64::from(u8::from(verdict == change.verdict));
-        one(&cat::VERDICT, &[target, workload, metric, verdict.label()], is_present)
+        let [metric, target, workload] = place;
+        one(&cat::VERDICT, &[metric, target, ("verdict", verdict.label()), workload], is_present)
     });
     let shifts = change.shifts.iter().filter(|shift| {
         let is_share = shift.quantile == Quantile::Share;
         // No number is no estimate, and bounds of nothing tell nothing.
         is_share == change.metric.is_share() && shift.estimate.is_finite()
     });
-    let shifts = shifts.flat_map(|shift| of_shift([target, workload, metric], shift));
+    let shifts = shifts.flat_map(|shift| of_shift(place, shift));
     verdicts.into_iter().chain(shifts).collect()
 }
 
 /// The estimate and its bounds. What is not known is as wide as it can be: a ratio has no upper end, a share of probes
 /// cannot change by more than all of them.
-fn of_shift(place: [&str; 3], shift: &Shift) -> [Series; 3] {
+fn of_shift([metric, target, workload]: [(&'static str, &str); 3], shift: &Shift) -> [Series; 3] {
     let known = |bound: f64, otherwise: f64| if bound.is_finite() { bound } else { otherwise };
     let Shift { quantile, estimate, lower, upper, .. } = *shift;
     let (families, bounds, label) = match quantile {
@@ -116,32 +87,23 @@ fn of_shift(place: [&str; 3], shift: &Shift) -> [Series; 3] {
         Quantile::Middle | Quantile::P50 | Quantile::P90 | Quantile::P99 => (
             [&cat::SHIFT, &cat::SHIFT_LOWER, &cat::SHIFT_UPPER],
             [known(lower, 0.0), known(upper, f64::INFINITY)],
-            Some(quantile.label()),
+            Some(("quantile", quantile.label())),
         ),
     };
-    let labels: Vec<&str> = place.into_iter().chain(label).collect();
+    let labels: Vec<_> = [Some(metric), label, Some(target), Some(workload)].into_iter().flatten().collect();
     let [of_estimate, of_lower, of_upper] = families;
     [(of_estimate, estimate), (of_lower, bounds[0]), (of_upper, bounds[1])]
         .map(|(family, value)| one(family, &labels, value))
 }
 
-fn one(family: &Family, labels: &[&str], value: f64) -> Series {
-    Series { family: family.name, labels: labels.iter().map(|&label| label.to_owned()).collect(), value }
-}
-
-impl Collector for Releases {
-    fn desc(&self) -> Vec<&Desc> {
-        self.vecs.values().flat_map(Collector::desc).collect()
-    }
-
-    fn collect(&self) -> Vec<proto::MetricFamily> {
-        let _unchanged = lock(&self.shown);
-        self.vecs.values().flat_map(Collector::collect).collect()
-    }
+fn one(family: &Family, labels: &[(&str, &str)], value: f64) -> Series {
+    Series { family: family.name, labels: Labels::new(labels.iter().copied()), value }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+    use std::sync::Arc;
     use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
     use std::time::{Duration, SystemTime};
 
@@ -150,12 +112,12 @@ mod tests {
     use crate::domain::{Slo, fixture};
 
     fn recorder() -> Recorder {
-        Recorder::new(&[fixture::target("t", &["w"]), fixture::target("u", &["w"])], &[]).unwrap()
+        Recorder::new(&[fixture::target("t", &["w"]), fixture::target("u", &["w"])], &[])
     }
 
     /// What Prometheus would read about releases: each series without the common part of its name, and its value.
     fn exposed(recorder: &Recorder) -> BTreeMap<String, f64> {
-        let text = prometheus::TextEncoder::new().encode_to_string(&recorder.registry().gather()).unwrap();
+        let text = recorder.text();
         let is_ours = |line: &&str| FAMILIES.iter().any(|family| line.split('{').next() == Some(family.name));
         let ours = text.lines().filter(is_ours).map(|line| line.rsplit_once(' ').unwrap());
         ours.map(|(series, value)| (series["sloprobe_release_".len()..].to_owned(), value.parse().unwrap()))
@@ -296,13 +258,14 @@ mod tests {
                     }
                 }
             });
-            let readings: Vec<_> = (0..300).map(|_| recorder.releases.collect()).collect();
+            let readings: Vec<_> = (0..300).map(|_| exposed(&recorder)).collect();
             is_over.store(true, Relaxed);
-            for families in readings {
-                let verdicts = families.iter().find(|family| family.name() == cat::VERDICT.name).unwrap();
-                let values = verdicts.get_metric().iter().map(|metric| metric.get_gauge().get_value());
-                assert_eq!(values.len(), Metric::ALL.len() * Verdict::ALL.len());
-                assert_eq!(values.filter(|&value| value > 0.5).count(), Metric::ALL.len());
+            for shown in readings {
+                let verdicts: Vec<_> =
+                    shown.iter().filter(|(series, _)| series.starts_with("verdict{")).collect();
+                assert_eq!(verdicts.len(), Metric::ALL.len() * Verdict::ALL.len());
+                let present = verdicts.iter().filter(|(_, value)| **value > 0.5);
+                assert_eq!(present.count(), Metric::ALL.len());
             }
         });
     }
@@ -310,7 +273,7 @@ mod tests {
     #[test]
     fn a_whole_comparison_has_as_many_series_as_the_catalogue_says_at_most() {
         let targets = [fixture::target("t", &["w"])];
-        let recorder = Recorder::new(&targets, &[]).unwrap();
+        let recorder = Recorder::new(&targets, &[]);
         let shifts = |metric: Metric| -> Vec<_> {
             let quantiles = if metric.is_share() { vec![Quantile::Share] } else { Quantile::ALL.to_vec() };
             quantiles.into_iter().map(|quantile| shift(quantile, 1.0, 0.9, 1.1)).collect()
@@ -318,7 +281,8 @@ mod tests {
         let changes = Metric::ALL.map(|metric| change(metric, Verdict::Undecided, shifts(metric)));
         recorder.compared(&comparison("t", "w", changes.into()));
         let none: [Arc<Slo>; 0] = [];
-        let announced: usize = FAMILIES.iter().map(|family| family.series(&targets, &none)).sum();
+        let announced: usize =
+            FAMILIES.iter().map(|family| family.series(&targets, &none, cat::Form::CLASSIC)).sum();
         assert_eq!(exposed(&recorder).len(), announced);
     }
 }

@@ -16,7 +16,7 @@ const HASTY: Patience = Patience {
 
 fn releases(target: &Arc<Target>, ledger: &Arc<InMemory>) -> Releases {
     let targets = std::slice::from_ref(target);
-    let recorder = Arc::new(Recorder::new(targets, &[]).unwrap());
+    let recorder = Arc::new(Recorder::new(targets, &[]));
     Releases::new(targets, Box::new(Arc::clone(ledger)), recorder, HASTY)
 }
 
@@ -118,7 +118,7 @@ fn the_next_run_goes_on_with_the_last_release_and_says_what_runs() {
     let ledger = Arc::new(InMemory::default());
     releases(&target, &ledger).identified(&target, &found("0.32.0"));
     let next = releases(&target, &ledger);
-    let exposed = |releases: &Releases| format!("{:?}", releases.recorder.registry().gather());
+    let exposed = |releases: &Releases| releases.recorder.text();
     assert!(!exposed(&next).contains("release_timestamp"), "nobody has looked yet");
     let told = log_of(|| next.identified(&target, &found("0.32.0")));
     assert!(told.contains(" runs vllm 0.32.0 ") && !told.contains("now"), "{told}");

@@ -105,7 +105,7 @@ impl Consumers {
         standing.hear(&report);
         let (release, mixed) = self.releases.reported(&report);
         self.history.keep(&report, release, mixed);
-        self.recorder.record(&report);
+        self.recorder.record(running.place(), &report);
         for consumer in &self.others {
             consumer.on_report(&report);
         }

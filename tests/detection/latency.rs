@@ -2,8 +2,10 @@
 
 use std::f64::consts::TAU;
 use std::fmt::Write as _;
+use std::sync::Arc;
 
-use sloprobe::catalogue::{self, Kind};
+use sloprobe::catalogue;
+use sloprobe::domain::{Buckets, Slo};
 
 use super::chance::Chance;
 use super::replay::Replay;
@@ -67,7 +69,8 @@ pub fn add(replay: &mut Replay, chance: &mut Chance, target: &str, seconds: u32,
 
 /// The bounds of the real histogram that a median can lie between, and the last one.
 fn bounds(factor: f64) -> Vec<f64> {
-    let Kind::Histogram(bounds) = catalogue::TTFT.kind else { panic!("TTFT is a histogram") };
+    let none: [Arc<Slo>; 0] = [];
+    let bounds = catalogue::TTFT.bounds(Buckets::Many, &none);
     let least = bounds.partition_point(|bound| *bound < LEAST);
     let most = bounds.partition_point(|bound| *bound < MOST * factor);
     [&bounds[least..=most], &[f64::INFINITY]].concat()

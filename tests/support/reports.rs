@@ -6,8 +6,8 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use oorandom::Rand64;
 use sloprobe::domain::sample::Itl;
 use sloprobe::domain::{
-    Answer, Api, Connection, Engine, Extra, Failure, Kind, Lesson, Rate, Report, Sample, Seed, ServerTimes,
-    Share, Target, Timeline, TokenSource, Tokens, Verdict, Way, Workload,
+    Answer, Api, Connection, Engine, Extra, Failure, Kind, Lesson, ProbeId, Rate, Report, Sample, Seed,
+    ServerTimes, Share, Target, Timeline, TokenSource, Tokens, Verdict, Way, Workload,
 };
 use tokio::time::Instant;
 use url::Url;
@@ -100,6 +100,7 @@ fn report(name: &str) -> Report {
     };
     let now = Instant::now();
     Report {
+        id: ProbeId::next(began()),
         target: Arc::new(target),
         workload,
         wall: began(),
