@@ -178,6 +178,7 @@ fn where_time_goes() -> Panel {
         .ask(range(wait.clone(), "head"))
         .ask(range(format!("clamp_min({ttft} - {wait}, 0)"), "first token"))
         .ask(range(format!("clamp_min({latency} - {ttft} - {opened}, 0)"), "stream"))
+        .when_empty("no probes yet")
         .coloured(&look::colours_of(&["resolve", "connect", "tls", "head", "first token", "stream"]))
 }
 

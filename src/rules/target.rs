@@ -8,7 +8,7 @@ use crate::catalogue as cat;
 
 /// A bound of the stall histogram, with few buckets as with many, that every version of Prometheus writes the same way:
 /// whole numbers end in ".0" in some.
-const STALL_BOUND: &str = "1.5";
+const STALL_BOUND: &str = "2.2";
 
 pub(super) fn group(options: &Options) -> Group {
     let [streams, smooth] = streams(options);
@@ -195,4 +195,22 @@ fn certificate(options: &Options, left: Duration, severity: Severity) -> Rule {
                       after that{{ else }}has ended:{{ end }} every client is refused by its own TLS library."
             .into(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::domain::{Buckets, Slo};
+
+    #[test]
+    fn the_bound_of_a_stall_is_one_of_its_histogram() {
+        let none: [Arc<Slo>; 0] = [];
+        for buckets in [Buckets::Few, Buckets::Many] {
+            let bounds: Vec<_> =
+                cat::STALL.bounds(buckets, &none).into_iter().map(|bound| bound.to_string()).collect();
+            assert!(bounds.iter().any(|bound| bound == STALL_BOUND), "{buckets:?}: {bounds:?}");
+        }
+    }
 }

@@ -48,16 +48,18 @@ pub enum Storing {
     Classic,
     /// One series, with the bounds of the classic buckets.
     Converted,
+    /// One series, with buckets that grow by a factor.
+    Native,
 }
 
 /// All but the classic one.
-pub const OTHERWISE: [Storing; 1] = [Storing::Converted];
+pub const OTHERWISE: [Storing; 2] = [Storing::Converted, Storing::Native];
 
 impl Storing {
     fn version(self) -> Version {
         match self {
             Self::Classic => Version::Two,
-            Self::Converted => Version::Three,
+            Self::Converted | Self::Native => Version::Three,
         }
     }
 
@@ -66,6 +68,7 @@ impl Storing {
         match self {
             Self::Classic => "",
             Self::Converted => "  convert_classic_histograms_to_nhcb: true\n",
+            Self::Native => "  scrape_native_histograms: true\n",
         }
     }
 }
