@@ -85,7 +85,7 @@ pub(super) const TOKEN: Bounds = Bounds {
 
 /// Names, handshakes and headers; some servers hold their headers back until the first token.
 pub(super) const CONNECTION: Bounds = Bounds {
-    few: &[0.001, 0.005, 0.02, 0.1, 0.3, 1.0, 5.0],
+    few: &[0.001, 0.005, 0.02, 0.1, 0.5, 2.0],
     many: &[
         0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.3, 0.5, 1.0, 2.0,
         5.0, 10.0, 30.0, 120.0, 3600.0,
@@ -93,7 +93,7 @@ pub(super) const CONNECTION: Bounds = Bounds {
 };
 
 /// Where servers say their time went.
-pub(super) const SERVER: Bounds = Bounds { few: &[0.01, 0.05, 0.2, 0.5, 1.0, 2.5, 10.0], many: REQUEST };
+pub(super) const SERVER: Bounds = Bounds { few: &[0.02, 0.1, 0.35, 1.0, 2.5, 10.0], many: REQUEST };
 
 /// Tokens per second.
 pub(super) const SPEED: Bounds = Bounds {
