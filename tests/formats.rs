@@ -46,7 +46,9 @@ async fn relay(daemon: &str, accept: &'static str) -> String {
             tokio::spawn(async move {
                 // The request is short, and comes at once.
                 let mut request = [0; 4096];
-                client.read(&mut request).await?;
+                if client.read(&mut request).await? == 0 {
+                    return Ok(());
+                }
                 let page = get_with(&daemon, "/metrics", &format!("Accept: {accept}\r\n")).await;
                 let page = page.map_err(std::io::Error::other)?;
                 let head = format!(
