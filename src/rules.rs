@@ -1,6 +1,7 @@
 //! Alert rules for Prometheus, written from the objectives, the catalogue and nothing else.
 //!
-//! - They rest on what the probe itself judged (`sloprobe_slo_*_total`), so they work the same with any histograms.
+//! - Those about objectives rest on what the probe itself judged (`sloprobe_slo_*_total`); the few that read a histogram
+//!   take it classic, native, or converted to a native one with classic buckets.
 //! - Objectives are read from the metrics, not from this file: whoever changes an objective need not write the rules
 //!   anew, and is told when they no longer fit (`SloprobeRulesOutdated`).
 //! - Every sum leaves out what tells replicas of a probe apart, and both sides of every comparison keep the same labels:
@@ -137,6 +138,12 @@ fn alert(alert: Alert) -> Rule {
 /// More than this share of one count in another, if it is more than a mishap or two.
 fn share_above(share: f64, part: &str, whole: &str) -> String {
     format!("(\n    {part}\n  /\n    {whole}\n) > {share}\nand\n{part} > 2.5")
+}
+
+/// What a histogram says in whichever form Prometheus stores it: as one series, which is native or made of classic buckets
+/// by Prometheus, or as a series for each part. Both keep the same labels; where both are scraped, the first is finer.
+fn either(whole: &str, parts: &str) -> String {
+    format!("{whole}\nor\n{parts}")
 }
 
 /// What a target runs, as a sentence of an annotation; nothing where no version is known.

@@ -2,12 +2,15 @@
 //! engines and Prometheus, as a drill in which minutes are seconds.
 
 mod common;
+#[path = "rules/forms.rs"]
+mod forms;
 
 use std::fs;
 
-use common::prometheus::{Prometheus, promtool};
+use common::prometheus::{Prometheus, Version, promtool};
 use common::service::BOUND;
 use common::{Daemon, config, eventually, root, run, sloprobe};
+use forms::{FORMS, Form, converted};
 use serde_json::{Value, json};
 use sloprobe::simulate::{self, Handle, Profile, Settings};
 use tempfile::TempDir;
@@ -132,7 +135,7 @@ async fn by_federation_it_is_seen_whether_a_target_is_down_in_one_place_or_every
     let rules = drill("prometheus/places.rules.yml", &[]);
     // Samples that are federated keep their times, so they count for as long as Prometheus looks back: 5 minutes in life.
     let flags = ["--storage.tsdb.path=data", "--query.lookback-delta=4s"];
-    let all = Prometheus::start_with(&settings, &[("places.rules.yml", &rules)], &flags).await;
+    let all = Prometheus::start_with(Version::Two, &settings, &[("places.rules.yml", &rules)], &flags).await;
 
     all.expect("count(region_target:sloprobe_down:bool == 0)", 2.0, 2.0).await;
     all.expect("count(region:sloprobe_build_info:count)", 2.0, 2.0).await;
@@ -169,6 +172,7 @@ async fn by_remote_write_an_agent_brings_all_that_the_rules_need() {
     let (engine, daemon, _folder) = probe().await;
     let rules = drill("prometheus/places.rules.yml", &[]);
     let all = Prometheus::start_with(
+        Version::Two,
         "global:\n  evaluation_interval: 1s\nrule_files: ['places.rules.yml']\n",
         &[("places.rules.yml", &rules)],
         &["--storage.tsdb.path=data", "--web.enable-remote-write-receiver"],
@@ -184,7 +188,7 @@ async fn by_remote_write_an_agent_brings_all_that_the_rules_need() {
     );
     let password = [("remote-write.password", "a-password-of-a-test")];
     let flags = ["--enable-feature=agent", "--storage.agent.path=data"];
-    let _agent = Prometheus::start_with(&settings, &password, &flags).await;
+    let _agent = Prometheus::start_with(Version::Two, &settings, &password, &flags).await;
 
     let of_europe = |series: &str| format!("count({series}{{region=\"{eu}\"}})");
     all.expect(&of_europe("region_target:sloprobe_down:bool"), 1.0, 1.0).await;
@@ -202,8 +206,10 @@ async fn by_remote_write_an_agent_brings_all_that_the_rules_need() {
 fn promtool_has_no_complaint_about_the_rules_and_the_configurations() {
     let deploy = root().join("deploy");
     let rules = ["check", "rules", "--lint=all", "--lint-fatal", "prometheus/places.rules.yml"];
-    let (is_good, said) = promtool(&rules, &deploy);
-    assert!(is_good && said.contains("SUCCESS"), "{said}");
+    for version in [Version::Two, Version::Three] {
+        let (is_good, said) = promtool(version, &rules, &deploy);
+        assert!(is_good && said.contains("SUCCESS"), "{version:?}: {said}");
+    }
     let mut files: Vec<_> = fs::read_dir(deploy.join("places"))
         .expect("there are configurations")
         .map(|file| file.expect("it can be listed").file_name().into_string().expect("UTF-8"))
@@ -216,7 +222,7 @@ fn promtool_has_no_complaint_about_the_rules_and_the_configurations() {
         args.extend(["agent.yml", "mimir.yml"].contains(&&*file).then_some("--agent"));
         let path = format!("places/{file}");
         args.push(&path);
-        let (is_good, said) = promtool(&args, &deploy);
+        let (is_good, said) = promtool(Version::Two, &args, &deploy);
         assert!(is_good && said.contains("SUCCESS"), "{file}: {said}");
     }
 }
@@ -229,7 +235,12 @@ fn unit_tests() -> Vec<String> {
         let (head, rest) = text.split_once("\n- name: ").expect("every test has a name");
         rest.split("\n- name: ").map(move |test| format!("{head}\n- name: {test}\n"))
     });
-    singles.collect()
+    let classic: Vec<_> = singles.collect();
+    // With the same bounds every quantile is the same, to the last digit.
+    let forms = FORMS.into_iter().filter(|form| *form == Form::Converted);
+    let converted: Vec<_> =
+        forms.flat_map(|form| classic.iter().filter_map(move |test| converted(test, form))).collect();
+    [classic, converted].concat()
 }
 
 /// Runs a unit test against these rules.
@@ -237,11 +248,22 @@ fn tested(test: &str, rules: &str) -> (bool, String) {
     let folder = TempDir::new().expect("a folder for a test");
     fs::write(folder.path().join("places.rules.yml"), rules).expect("it can be written to");
     fs::write(folder.path().join("places.test.yml"), test).expect("it can be written to");
-    promtool(&["test", "rules", "places.test.yml"], folder.path())
+    // Only the newer one can be told of histograms that are one series.
+    let version = if test.contains("{{schema:") { Version::Three } else { Version::Two };
+    promtool(version, &["test", "rules", "places.test.yml"], folder.path())
 }
 
 /// What each guard is, and the rules without it.
-const GUARDS: [(&str, &str); 18] = [
+const GUARDS: [(&str, &str); 20] = [
+    // Either form of the histogram.
+    (
+        "      histogram_quantile(0.95, sum by (target, workload) (rate(sloprobe_ttft_seconds[15m])))\n      or\n",
+        "",
+    ),
+    (
+        "\n      or\n      histogram_quantile(0.95, sum by (le, target, workload) (rate(sloprobe_ttft_seconds_bucket[15m])))",
+        "",
+    ),
     ("bool == 1) > 1", "bool == 1) > 0"),
     ("      unless\n      count by (target) (region_target:sloprobe_down:bool == 0)\n", ""),
     ("      and on (target)\n      count by (target) (region_target:sloprobe_down:bool == 0)\n", ""),

@@ -88,10 +88,11 @@ async fn a_real_prometheus_stores_every_family_and_answers_questions() {
     prometheus.expect("min(sloprobe_slo_events_total)", 4.0, f64::MAX).await;
     prometheus.expect("sum(sloprobe_slo_bad_events_total)", 0.0, 0.0).await;
     // The engine holds its first token for 40 ms and each later one for 10 ms; a busy machine adds to that.
+    // What lies within one of few buckets is guessed to lie in its middle.
     let median =
         |of: &str| format!("histogram_quantile(0.5, sum by (le) (rate(sloprobe_{of}_seconds_bucket[1m])))");
-    prometheus.expect(&median("ttft"), 0.03, 0.5).await;
-    prometheus.expect(&median("tpot"), 0.009, 0.1).await;
+    prometheus.expect(&median("ttft"), 0.02, 0.5).await;
+    prometheus.expect(&median("tpot"), 0.007, 0.1).await;
     prometheus.expect(&median("latency"), 0.1, 1.0).await;
     let age = "max(time() - sloprobe_last_success_timestamp_seconds)";
     prometheus.expect(age, -1.0, 5.0).await;
@@ -113,15 +114,17 @@ async fn promtool_has_no_complaint_about_the_metrics() {
         }
     })
     .await;
-    let mut promtool = Command::new("promtool")
-        .args(["check", "metrics"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap_or_else(|error| panic!("promtool cannot be started: {error}\n    {REMEDY}"));
-    promtool.stdin.take().unwrap().write_all(metrics.as_bytes()).unwrap();
-    let ended = promtool.wait_with_output().unwrap();
-    let said = [ended.stdout, ended.stderr].concat();
-    assert_eq!((ended.status.code(), String::from_utf8_lossy(&said).as_ref()), (Some(0), ""));
+    for tool in ["promtool", "promtool3"] {
+        let mut promtool = Command::new(tool)
+            .args(["check", "metrics"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap_or_else(|error| panic!("{tool} cannot be started: {error}\n    {REMEDY}"));
+        promtool.stdin.take().unwrap().write_all(metrics.as_bytes()).unwrap();
+        let ended = promtool.wait_with_output().unwrap();
+        let said = [ended.stdout, ended.stderr].concat();
+        assert_eq!((ended.status.code(), String::from_utf8_lossy(&said).as_ref()), (Some(0), ""), "{tool}");
+    }
 }

@@ -1,10 +1,12 @@
 //! Every alert of `sloprobe rules` is proven by promtool: it fires when it should, is silent when it should be, says what
-//! it should, and every guard in it is needed.
+//! it should, and every guard in it is needed; and it does so in whichever form Prometheus stores the histograms it reads.
 //!
 //! `tests/rules/ALERT.test.yml` is about the rules of `tests/rules/sloprobe.toml`. To try one by hand:
 //! `sloprobe rules -c tests/rules/sloprobe.toml > tests/rules/rules.yml; promtool test rules tests/rules/ALERT.test.yml`
 
 mod common;
+#[path = "rules/forms.rs"]
+mod forms;
 #[path = "rules/mutants.rs"]
 mod mutants;
 
@@ -12,7 +14,9 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
+use common::prometheus::Version;
 use common::{root, run, sloprobe};
+use forms::{FORMS, converted};
 use mutants::Mutant;
 use sloprobe::config;
 use sloprobe::rules::rule::Group;
@@ -27,8 +31,8 @@ struct Verdict {
     said: String,
 }
 
-fn promtool(args: &[&str], folder: &Path) -> Verdict {
-    let (is_good, said) = common::prometheus::promtool(args, folder);
+fn promtool(version: Version, args: &[&str], folder: &Path) -> Verdict {
+    let (is_good, said) = common::prometheus::promtool(version, args, folder);
     Verdict { is_good, said }
 }
 
@@ -52,7 +56,9 @@ fn tested(file: &str, groups: &[Group]) -> Verdict {
     let text = rules::prometheus(groups, &Options::default(), "").replace("for: 1ms\n", "for: 0s\n");
     write("rules.yml", &text);
     write("alert.test.yml", file);
-    promtool(&["test", "rules", "alert.test.yml"], folder.path())
+    // Only the newer one can be told of histograms that are one series.
+    let version = if file.contains("{{schema:") { Version::Three } else { Version::Two };
+    promtool(version, &["test", "rules", "alert.test.yml"], folder.path())
 }
 
 fn groups(options: &Options) -> Vec<Group> {
@@ -80,6 +86,13 @@ fn prove(alert: &str) {
     }
     assert!(!mutants.is_empty(), "{alert} has nothing that could be taken away");
     let mut tests = single_tests(&file);
+    let others: Vec<_> =
+        FORMS.iter().flat_map(|form| tests.iter().filter_map(|test| converted(test, *form))).collect();
+    for test in &others {
+        let verdict = tested(test, &own);
+        assert!(verdict.is_good, "{alert} in another form: {}", verdict.said);
+    }
+    tests.extend(others);
     mutants.retain(|mutant| !is_noticed(mutant, &mut tests));
     let survivors: Vec<_> = mutants.into_iter().map(|mutant| mutant.change).collect();
     assert!(survivors.is_empty(), "no test in {alert}.test.yml notices:\n{}", survivors.join("\n"));
@@ -180,9 +193,11 @@ async fn promtool_has_no_complaint_about_the_rules() {
         for (rules, what) in [(&plain, "plain"), (&drill, "drill"), (&object, "kubernetes")] {
             let folder = TempDir::new().expect("a folder for the rules");
             fs::write(folder.path().join("rules.yml"), rules).expect("it can be written to");
-            let Verdict { is_good, said } =
-                promtool(&["check", "rules", "--lint=all", "--lint-fatal", "rules.yml"], folder.path());
-            assert!(is_good && said.contains("SUCCESS"), "{config}, {what}: {said}");
+            for version in [Version::Two, Version::Three] {
+                let args = ["check", "rules", "--lint=all", "--lint-fatal", "rules.yml"];
+                let Verdict { is_good, said } = promtool(version, &args, folder.path());
+                assert!(is_good && said.contains("SUCCESS"), "{config}, {what}, {version:?}: {said}");
+            }
         }
         let (_, groups) = plain.split_once("groups:").expect("there are groups");
         assert!(object.ends_with(groups), "{config}: the object holds the same rules");

@@ -2,7 +2,7 @@
 # Runs every check of sloprobe, from any directory. On Debian it first installs what is missing:
 # Prometheus with promtool, Alertmanager with amtool, Compose, Chromium, a C compiler, systemd's and
 # groff's checkers, zsh and fish, and rustfmt and clippy where rustup rules; and into target/tools what Debian lacks: helm,
-# kustomize, and the schemas of Kubernetes.
+# kustomize, the schemas of Kubernetes, and Prometheus 3 with its promtool, as prometheus3 and promtool3.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -78,6 +78,28 @@ install_from_go() {
     rm -rf "$scratch"
 }
 
+# Prometheus 3 needs a newer Go than Debian has. That is a module, too, and any Go can download it: but modules hold neither
+# executable files nor a go.mod below their root. `go install` refuses the module of Prometheus, whose go.mod replaces
+# others; so it is built where it was unpacked. Without ways to discover what to scrape, it is built in half the time; it is
+# optimized, as the tests let it work for minutes.
+install_prometheus3() {
+    local scratch=$tools/go module=github.com/prometheus/prometheus@v0.315.0 file
+    local toolchain
+    toolchain=golang.org/toolchain@v0.0.1-go1.26.8.linux-$(go env GOARCH)
+    local settings=(-u GOROOT GOPATH="$scratch" GOCACHE="$scratch/build" GOWORK=off GOTOOLCHAIN=local GOFLAGS=-modcacherw CGO_ENABLED=0)
+    env "${settings[@]}" go mod download "$toolchain"
+    local home=$scratch/pkg/mod/$toolchain
+    find "$home" -name _go.mod | while read -r file; do mv "$file" "${file%_go.mod}go.mod"; done
+    chmod +x "$home"/bin/* "$home"/pkg/tool/*/*
+    local go=(env "${settings[@]}" "$home/bin/go")
+    "${go[@]}" mod download "$module"
+    "${go[@]}" -C "$scratch/pkg/mod/$module" build -tags=remove_all_sd -ldflags="-s -w" -o "$scratch/bin/" ./cmd/prometheus ./cmd/promtool
+    mkdir -p "$tools/bin"
+    mv "$scratch/bin/prometheus" "$tools/bin/prometheus3"
+    mv "$scratch/bin/promtool" "$tools/bin/promtool3"
+    rm -rf "$scratch"
+}
+
 # The CRDs of the Prometheus operator; its module is small, and need not be compiled.
 install_crds() {
     local scratch=$tools/go module=github.com/prometheus-operator/prometheus-operator@v0.68.0
@@ -103,6 +125,7 @@ PATH="$tools/bin:$PATH"
 from_go=()
 has helm || from_go+=(helm.sh/helm/v3/cmd/helm@v3.12.3)
 has kustomize || from_go+=(sigs.k8s.io/kustomize/kustomize/v5@v5.0.3)
+has_prometheus3() { has prometheus3 && has promtool3; }
 has_crds() { [[ -e $tools/crds/monitoring.coreos.com_servicemonitors.yaml ]]; }
 has_schemas() { "$tools/venv/bin/python" -c "import kubernetes_validate, yaml" &>/dev/null; }
 
@@ -117,11 +140,12 @@ has systemd-analyze || packages+=(systemd)
 has groff || packages+=(groff-base)
 has zsh || packages+=(zsh)
 has fish || packages+=(fish)
-has go || { ((${#from_go[@]} == 0)) && has_crds; } || packages+=(golang-go)
+has go || { ((${#from_go[@]} == 0)) && has_prometheus3 && has_crds; } || packages+=(golang-go)
 has_schemas || python3 -c "import ensurepip" &>/dev/null || packages+=(python3-venv)
 if ((${#packages[@]})); then run_step "install ${packages[*]}" install_packages "${packages[@]}"; fi
 
 if ((${#from_go[@]})); then run_step "install ${from_go[*]}" install_from_go "${from_go[@]}"; fi
+has_prometheus3 || run_step "install Prometheus 3" install_prometheus3
 has_crds || run_step "install CRDs of the Prometheus operator" install_crds
 has_schemas || run_step "install schemas of Kubernetes" install_schemas
 

@@ -160,7 +160,8 @@ impl Source<'_> {
 fn sources<'a>(groups: &'a [Group], places: &'a Places) -> BTreeMap<String, Source<'a>> {
     let families = catalogue::ALL.into_iter().flat_map(|family| {
         let parts: &[&str] = match family.kind {
-            Kind::Histogram(_) => &["_bucket", "_sum", "_count"],
+            // The last where Prometheus stores it as one series.
+            Kind::Histogram(_) => &["_bucket", "_sum", "_count", ""],
             Kind::Counter | Kind::Gauge => &[""],
         };
         parts.iter().map(move |part| (format!("{}{part}", family.name), Source::Family(family)))

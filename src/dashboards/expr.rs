@@ -53,21 +53,48 @@ pub(super) fn grown(family: &Family, by: &str) -> String {
     sum(by, &format!("increase({}[$__range])", of(family)))
 }
 
+/// What a histogram says in whichever form Prometheus stores it: as one series, which is native or made of classic buckets
+/// by Prometheus, or as a series for each bucket. Where both are scraped, the first is finer. Both keep the same labels, so
+/// that nothing is shown twice.
+fn either(whole: &str, parts: &str) -> String {
+    format!("({whole}\nor\n{parts})")
+}
+
 /// A quantile of a histogram over `$window`; `by` is what is kept.
 pub(super) fn quantile(quantile: &str, family: &Family, by: &str) -> String {
-    let le = if by.is_empty() { "le".to_owned() } else { format!("{by}, le") };
-    format!("histogram_quantile({quantile}, {})", rate(family, "_bucket", "", &le))
+    quantile_over(quantile, family, by, "[$window]")
 }
 
 /// The same over all that is shown, `ago` (such as " offset 1w").
 pub(super) fn quantile_of_range(quantile: &str, family: &Family, by: &str, ago: &str) -> String {
-    let buckets = part(family, "_bucket", "");
-    format!("histogram_quantile({quantile}, sum by ({by}, le) (rate({buckets}[$__range]{ago})))")
+    quantile_over(quantile, family, by, &format!("[$__range]{ago}"))
+}
+
+fn quantile_over(quantile: &str, family: &Family, by: &str, range: &str) -> String {
+    let of = |suffix: &str, by: &str| {
+        let rates = sum(by, &format!("rate({}{range})", part(family, suffix, "")));
+        format!("histogram_quantile({quantile}, {rates})")
+    };
+    let le = if by.is_empty() { "le".to_owned() } else { format!("{by}, le") };
+    either(&of("", by), &of("_bucket", &le))
+}
+
+/// How many values a histogram took per second.
+pub(super) fn count_rate(family: &Family, matcher: &str, by: &str) -> String {
+    either(
+        &format!("histogram_count({})", rate(family, "", matcher, by)),
+        &rate(family, "_count", matcher, by),
+    )
+}
+
+/// By how much the values that a histogram took add up per second.
+pub(super) fn sum_rate(family: &Family, matcher: &str, by: &str) -> String {
+    either(&format!("histogram_sum({})", rate(family, "", matcher, by)), &rate(family, "_sum", matcher, by))
 }
 
 /// The mean of a histogram over `$window`.
 pub(super) fn mean(family: &Family, matcher: &str, by: &str) -> String {
-    format!("{} / {}", rate(family, "_sum", matcher, by), rate(family, "_count", matcher, by))
+    format!("{} / {}", sum_rate(family, matcher, by), count_rate(family, matcher, by))
 }
 
 /// The share of probes that failed of all that were sent, in what is shown.

@@ -3,10 +3,10 @@
 use serde_json::json;
 
 use super::columns::Columns;
-use super::expr::{self, of, part, rate};
+use super::expr::{self, of, rate};
 use super::frame::{Board, Section, Variable, section};
 use super::look::{self, BAD, GOOD, QUANTILES, WARN};
-use super::panel::{Panel, buckets, column, heat, lines, now, range, stacked, stat, table};
+use super::panel::{Panel, column, heat, lines, now, range, stacked, stat, table};
 use crate::catalogue::{self as cat, Family, Kind, Label};
 
 pub(super) const BOARD: Board = Board {
@@ -113,8 +113,12 @@ fn lag() -> Panel {
 }
 
 fn loop_lag() -> Panel {
-    let seen = format!("sum by (le) (increase({}[$window]))", part(&cat::LOOP_LAG, "_bucket", ""));
-    heat("Lateness of the event loop", "How late timers ran, many times a second: the error of every duration that was measured then. Cells that stand out above 10 ms are a machine that is too busy, throttled or paused.", "s").ask(buckets(seen))
+    heat(
+        "Lateness of the event loop",
+        "How late timers ran, many times a second: the error of every duration that was measured then. Cells that stand out above 10 ms are a machine that is too busy, throttled or paused.",
+        "s",
+        &cat::LOOP_LAG,
+    )
 }
 
 fn doubtful() -> Panel {

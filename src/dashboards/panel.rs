@@ -2,7 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
-use super::look;
+use super::{expr, look};
+use crate::catalogue::Family;
 
 /// The variable that every query asks.
 pub(super) fn source() -> Value {
@@ -44,9 +45,14 @@ pub(super) fn rows(expr: impl Into<String>) -> Query {
     Query { expr: expr.into(), legend: String::new(), kind: Ask::Rows }
 }
 
-/// The buckets of a heat map.
-pub(super) fn buckets(expr: impl Into<String>) -> Query {
-    Query { expr: expr.into(), legend: "{{le}}".to_owned(), kind: Ask::Buckets }
+/// How the values of a histogram spread over `$window`, for a heat map. Grafana knows by the format what the series of
+/// buckets are, and a whole histogram by itself; it draws the latter where both are there.
+fn spread(family: &Family) -> [Query; 2] {
+    let grown = |suffix: &str, by: &str| {
+        expr::sum(by, &format!("increase({}[$window])", expr::part(family, suffix, "")))
+    };
+    let buckets = Query { expr: grown("_bucket", "le"), legend: "{{le}}".to_owned(), kind: Ask::Buckets };
+    [range(grown("", ""), "values"), buckets]
 }
 
 impl Query {
@@ -131,9 +137,10 @@ pub(super) fn stacked(title: &str, description: &str, unit: &str) -> Panel {
     lines(title, description, unit).default("custom", custom)
 }
 
-/// A distribution over time, from classic buckets.
-pub(super) fn heat(title: &str, description: &str, unit: &str) -> Panel {
+/// The distribution of a histogram's values over time.
+pub(super) fn heat(title: &str, description: &str, unit: &str, of: &Family) -> Panel {
     let mut panel = panel("heatmap", title, description, unit);
+    panel.queries.extend(spread(of));
     panel.options = json!({
         "calculate": false, "cellGap": 1,
         "color": { "mode": "scheme", "scheme": "Cividis", "steps": 64, "reverse": false, "fill": look::GOOD },

@@ -6,7 +6,7 @@ use super::expr::{self, of, part, rate};
 use super::frame::{Board, Section, Variable, repeated, section};
 use super::look::{self, BAD, BETTER, GOOD, NEUTRAL, QUANTILES, WARN};
 use super::overview;
-use super::panel::{Panel, buckets, heat, lines, now, promises, range, stacked, stat, timeline};
+use super::panel::{Panel, heat, lines, now, promises, range, stacked, stat, timeline};
 use crate::catalogue::{self as cat, Family, Label};
 
 pub(super) const BOARD: Board = Board {
@@ -122,13 +122,12 @@ const TOLD: [Told; 5] = [
 impl Told {
     fn panels(&self) -> [Panel; 2] {
         let Self { family, name, metric, what, advice } = self;
-        let increase = format!("sum by (le) (increase({}[$window]))", part(family, "_bucket", ""));
         let heat = heat(
             &format!("{name}: all of it"),
             &format!("{what} Cells that stand out from the background hold more. {advice}"),
             "s",
+            family,
         )
-        .ask(buckets(increase))
         .size(12, 8);
         let promised = part(&cat::SLO_THRESHOLD, "", &format!("metric=\"{metric}\""));
         let quantiles = [("p50", "0.5"), ("p95", "0.95"), ("p99", "0.99")];
@@ -164,14 +163,14 @@ fn workload() -> Vec<Panel> {
 /// Means, because only means add up.
 fn where_time_goes() -> Panel {
     // Failed probes connect, too: where all of them fail there is no mean of those that succeed.
-    let probes = format!("({} > 0)", rate(&cat::LATENCY, "_count", "", ""));
+    let probes = format!("({} > 0)", expr::count_rate(&cat::LATENCY, "", ""));
     let opening = |phase: &str| {
-        format!("{} / {probes}", rate(&cat::CONNECTION, "_sum", &format!("phase=\"{phase}\""), ""))
+        format!("{} / {probes}", expr::sum_rate(&cat::CONNECTION, &format!("phase=\"{phase}\""), ""))
     };
     let wait = expr::mean(&cat::CONNECTION, "phase=\"wait\"", "");
     let [ttft, latency] = [&cat::TTFT, &cat::LATENCY].map(|family| expr::mean(family, "", ""));
     let opened =
-        format!("({} / {probes})", rate(&cat::CONNECTION, "_sum", "phase=~\"resolve|connect|tls\"", ""));
+        format!("({} / {probes})", expr::sum_rate(&cat::CONNECTION, "phase=~\"resolve|connect|tls\"", ""));
     stacked("Where the time goes", "The mean time of a probe, taken apart: finding and opening a connection (0 for one that is reused), waiting for the head of the answer, then for the first token, then the stream. The widest part is where to look first: resolve, connect and tls belong to the network; head and first token to the gateway, the queue and prefill; the stream to decoding.", "s")
         .ask(range(opening("resolve"), "resolve"))
         .ask(range(opening("connect"), "connect"))
@@ -179,6 +178,7 @@ fn where_time_goes() -> Panel {
         .ask(range(wait.clone(), "head"))
         .ask(range(format!("clamp_min({ttft} - {wait}, 0)"), "first token"))
         .ask(range(format!("clamp_min({latency} - {ttft} - {opened}, 0)"), "stream"))
+        .when_empty("no probes yet")
         .coloured(&look::colours_of(&["resolve", "connect", "tls", "head", "first token", "stream"]))
 }
 

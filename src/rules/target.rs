@@ -1,15 +1,21 @@
 //! Rules about targets, whatever was promised of them.
 
+use std::time::Duration;
+
 use super::rule::{Alert, Group, Rule, Severity};
-use super::{Options, RUNNING, alert, days, hours, minutes, seconds, share_above};
+use super::{Options, RUNNING, alert, days, either, hours, minutes, record, seconds, share_above};
 use crate::catalogue as cat;
 
-/// A bound of the stall histogram that is written the same way by every version of Prometheus.
-pub(super) const STALL_BOUND: &str = "2.2";
+/// A bound of the stall histogram, with few buckets as with many, that every version of Prometheus writes the same way:
+/// whole numbers end in ".0" in some.
+const STALL_BOUND: &str = "2.2";
 
 pub(super) fn group(options: &Options) -> Group {
+    let [streams, smooth] = streams(options);
     let rules = vec![
         down(options),
+        streams,
+        smooth,
         stalls(options),
         degenerate(options),
         rate_limited(options),
@@ -56,18 +62,41 @@ fn down(options: &Options) -> Rule {
     })
 }
 
+/// Streams of half an hour, and those of them that never stood still for long.
+const STREAMS: &str = "target_workload:sloprobe_streams:increase30m";
+const SMOOTH: &str = "target_workload:sloprobe_smooth_streams:increase30m";
+const STALL_WINDOW: Duration = minutes(30);
+
+/// Both counts, in whichever form Prometheus stores the histogram.
+fn streams(options: &Options) -> [Rule; 2] {
+    let grown = |part: &str, labels: &[&str]| {
+        options.grown(&format!("{}{part}", cat::STALL.name), STALL_WINDOW, labels)
+    };
+    let whole = grown("", &[]);
+    let count = format!("histogram_count({whole})");
+    // Of no streams at all there is no share, but there are none that stood still.
+    let smooth = format!("{count} * histogram_fraction(-Inf, {STALL_BOUND}, {whole}) >= 0\nor\n{count}");
+    [
+        record(STREAMS, either(&count, &grown("_count", &[]))),
+        record(SMOOTH, either(&smooth, &grown(&format!("_bucket{{le=\"{STALL_BOUND}\"}}"), &["le"]))),
+    ]
+}
+
 /// Streams that begin well and then stand still, which TTFT does not show. One that stood still until the probe gave up
 /// is a failure of its own and in no histogram.
 fn stalls(options: &Options) -> Rule {
-    let window = minutes(30);
-    let grown = |counter: String, labels: &[&str]| options.grown(&counter, window, labels);
-    let whole = grown(format!("{}_count", cat::STALL.name), &[]);
-    let smooth = grown(format!("{}_bucket{{le=\"{STALL_BOUND}\"}}", cat::STALL.name), &["le"]);
-    let given_up = grown(format!("{}{{reason=\"timeout_stall\"}}", cat::FAILURES.name), &["reason"]);
-    let stalled = format!("({whole} - {smooth} + {given_up})");
+    let given_up = options.grown(
+        &format!("{}{{reason=\"timeout_stall\"}}", cat::FAILURES.name),
+        STALL_WINDOW,
+        &["reason"],
+    );
     alert(Alert {
         name: "SloprobeStreamStalls",
-        expr: share_above(0.1, &stalled, &format!("({whole} + {given_up})")),
+        expr: share_above(
+            0.1,
+            &format!("({STREAMS} - {SMOOTH} + {given_up})"),
+            &format!("({STREAMS} + {given_up})"),
+        ),
         hold: minutes(2),
         keep: Some(minutes(10)),
         severity: Severity::Warning,
@@ -76,7 +105,7 @@ fn stalls(options: &Options) -> Rule {
         description: format!(
             "{{{{ $value | humanizePercentage }}}} of the {{{{ $labels.workload }}}} streams of {{{{ $labels.target }}}} stood still for over \
              {STALL_BOUND} s between two tokens (last {}).{RUNNING}",
-            options.span(window)
+            options.span(STALL_WINDOW)
         ),
     })
 }
@@ -151,7 +180,7 @@ fn tokens_spent(options: &Options) -> Rule {
     })
 }
 
-fn certificate(options: &Options, left: std::time::Duration, severity: Severity) -> Rule {
+fn certificate(options: &Options, left: Duration, severity: Severity) -> Rule {
     let earliest = options.over_replicas("min", cat::CERTIFICATE_EXPIRY.name);
     alert(Alert {
         name: "SloprobeCertificateExpires",
@@ -166,4 +195,22 @@ fn certificate(options: &Options, left: std::time::Duration, severity: Severity)
                       after that{{ else }}has ended:{{ end }} every client is refused by its own TLS library."
             .into(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::domain::{Buckets, Slo};
+
+    #[test]
+    fn the_bound_of_a_stall_is_one_of_its_histogram() {
+        let none: [Arc<Slo>; 0] = [];
+        for buckets in [Buckets::Few, Buckets::Many] {
+            let bounds: Vec<_> =
+                cat::STALL.bounds(buckets, &none).into_iter().map(|bound| bound.to_string()).collect();
+            assert!(bounds.iter().any(|bound| bound == STALL_BOUND), "{buckets:?}: {bounds:?}");
+        }
+    }
 }

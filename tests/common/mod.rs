@@ -168,9 +168,15 @@ pub fn config(text: &str) -> TempDir {
 
 /// The body of a page, or why there is none.
 pub async fn get(address: &str, path: &str) -> Result<String, String> {
+    get_with(address, path, "").await
+}
+
+/// The same with headers, each of which ends its line.
+pub async fn get_with(address: &str, path: &str, headers: &str) -> Result<String, String> {
     let fetch = async {
         let mut stream = TcpStream::connect(address).await?;
-        stream.write_all(format!("GET {path} HTTP/1.0\r\nHost: {address}\r\n\r\n").as_bytes()).await?;
+        let head = format!("GET {path} HTTP/1.0\r\nHost: {address}\r\n{headers}\r\n");
+        stream.write_all(head.as_bytes()).await?;
         let mut answer = String::new();
         stream.read_to_string(&mut answer).await.map(|_| answer)
     };

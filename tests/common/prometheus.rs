@@ -8,6 +8,29 @@ use serde_json::Value;
 use super::service::{BOUND, REMEDY, Service};
 use super::{eventually, get};
 
+/// Debian's, which many have, and one in which native histograms are settled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Version {
+    Two,
+    Three,
+}
+
+impl Version {
+    fn server(self) -> &'static str {
+        match self {
+            Self::Two => "prometheus",
+            Self::Three => "prometheus3",
+        }
+    }
+
+    fn tool(self) -> &'static str {
+        match self {
+            Self::Two => "promtool",
+            Self::Three => "promtool3",
+        }
+    }
+}
+
 #[derive(Debug)]
 pub struct Prometheus {
     service: Service,
@@ -16,14 +39,19 @@ pub struct Prometheus {
 impl Prometheus {
     /// Starts one with this configuration and, beside it, these files.
     pub async fn start(settings: &str, others: &[(&str, &str)]) -> Self {
-        Self::start_with(settings, others, &["--storage.tsdb.path=data"]).await
+        Self::start_with(Version::Two, settings, others, &["--storage.tsdb.path=data"]).await
     }
 
-    /// The same with flags of its own.
-    pub async fn start_with(settings: &str, others: &[(&str, &str)], flags: &[&str]) -> Self {
+    /// The same of any version, with flags of its own.
+    pub async fn start_with(
+        version: Version,
+        settings: &str,
+        others: &[(&str, &str)],
+        flags: &[&str],
+    ) -> Self {
         let files = [&[("prometheus.yml", settings)], others].concat();
         let args = [&["--config.file=prometheus.yml"], flags].concat();
-        Self { service: Service::start("prometheus", &files, &args).await }
+        Self { service: Service::start(version.server(), &files, &args).await }
     }
 
     /// Where it listens, such as "127.0.0.1:40123".
@@ -107,13 +135,14 @@ pub fn percent_encoded(text: &str) -> String {
 }
 
 /// Whether promtool is content, and all that it said.
-pub fn promtool(args: &[&str], folder: &Path) -> (bool, String) {
-    let Output { status, stdout, stderr } = Command::new("promtool")
+pub fn promtool(version: Version, args: &[&str], folder: &Path) -> (bool, String) {
+    let tool = version.tool();
+    let Output { status, stdout, stderr } = Command::new(tool)
         .args(args)
         // Less time for collecting garbage: it ends soon anyway.
         .env("GOGC", "400")
         .current_dir(folder)
         .output()
-        .unwrap_or_else(|error| panic!("promtool cannot be started: {error}\n    {REMEDY}"));
+        .unwrap_or_else(|error| panic!("{tool} cannot be started: {error}\n    {REMEDY}"));
     (status.success(), String::from_utf8_lossy(&[stdout, stderr].concat()).into_owned())
 }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use sloprobe::domain::clock::{unix_seconds, wall_now};
 
 use super::common::prometheus::{Prometheus, percent_encoded};
@@ -59,7 +59,7 @@ pub async fn ask(prometheus: &Prometheus, query: &Query, choice: &Choice) -> Res
         Kind::Variable => values_of(prometheus, &expr).await,
         Kind::Instant => {
             let data = prometheus.api(&format!("query?query={}", percent_encoded(&expr))).await?;
-            series(&data, "value", |point| vec![point.clone()])
+            series(&data, |one| vec![one["value"].clone()])
         }
         Kind::Range | Kind::Moments => {
             let now = unix_seconds(wall_now());
@@ -68,15 +68,19 @@ pub async fn ask(prometheus: &Prometheus, query: &Query, choice: &Choice) -> Res
                 percent_encoded(&expr),
                 now - LOOK_BACK
             );
-            series(&prometheus.api(&path).await?, "values", |points| {
-                points.as_array().cloned().unwrap_or_default()
+            series(&prometheus.api(&path).await?, |one| {
+                let points = |key: &str| one[key].as_array().cloned().unwrap_or_default();
+                // Of a whole histogram, how many values it holds.
+                let counts =
+                    points("histograms").into_iter().map(|point| json!([point[0], point[1]["count"]]));
+                points("values").into_iter().chain(counts).collect()
             })
         }
     }
 }
 
 /// What an answer holds; a number alone is a series without labels.
-fn series(data: &Value, key: &str, points: fn(&Value) -> Vec<Value>) -> Result<Vec<Series>, String> {
+fn series(data: &Value, points: fn(&Value) -> Vec<Value>) -> Result<Vec<Series>, String> {
     let number = |point: &Value| point[1].as_str().and_then(|text| text.parse::<f64>().ok());
     if data["resultType"] == "scalar" {
         let values = number(&data["result"]).into_iter().collect();
@@ -85,7 +89,7 @@ fn series(data: &Value, key: &str, points: fn(&Value) -> Vec<Value>) -> Result<V
     let result = data["result"].as_array().ok_or_else(|| format!("no result: {data}"))?;
     let read = |one: &Value| Series {
         labels: serde_json::from_value(one["metric"].clone()).unwrap_or_default(),
-        values: points(&one[key]).iter().filter_map(number).collect(),
+        values: points(one).iter().filter_map(number).collect(),
     };
     Ok(result.iter().map(read).collect())
 }

@@ -35,7 +35,8 @@ fn alter(dashboard: &mut Value, from: &str, to: &str) {
 const BREAKS: &[Break] = &[
     ("expressions_can_be_read", "Quantile: ", |d| ask(d, "sum(rate(")),
     ("metrics_exist", "\"sloprobe_tft_seconds_bucket\"", |d| alter(d, "ttft", "tft")),
-    ("metrics_exist", "\"sloprobe_ttft_seconds\"", |d| alter(d, "seconds_bucket", "seconds")),
+    ("metrics_exist", "\"sloprobe_ttft_seconds_total\"", |d| alter(d, "seconds_bucket", "seconds_total")),
+    ("metrics_exist", "\"sloprobe_up_count\"", |d| ask(d, "sloprobe_up_count")),
     ("metrics_exist", "\"a:b:c\"", |d| ask(d, "a:b:c")),
     ("metrics_exist", "\"\"", |d| ask(d, "{__name__=~\"sloprobe_.+\"}")),
     ("variables_exist", "\"region\"", |d| alter(d, "workload=~\"$workload\"", "region=~\"$region\"")),
@@ -76,6 +77,23 @@ const BREAKS: &[Break] = &[
     ("quantiles_are_of_rates_by_le", "Quantile", |d| alter(d, "by (le, target)", "without (le)")),
     ("quantiles_are_of_rates_by_le", "Quantile", |d| alter(d, "sum by", "avg by")),
     ("quantiles_are_of_rates_by_le", "Quantile", |d| alter(d, "rate(", "last_over_time(")),
+    ("quantiles_are_of_rates_by_le", "Quantile", |d| alter(d, "_ttft_seconds{", "_up{")),
+    ("histograms_are_asked_in_both_forms", "seconds_bucket is asked", |d| {
+        alter(d, "_ttft_seconds{", "_tpot_seconds{");
+    }),
+    ("histograms_are_asked_in_both_forms", "seconds_bucket is asked", |d| alter(d, "sum by (target)", "sum")),
+    ("histograms_are_asked_in_both_forms", "sloprobe_ttft_seconds is asked", |d| {
+        alter(d, "\nor\n", "\nand\n");
+    }),
+    ("histograms_are_asked_in_both_forms", "seconds_count is asked", |d| {
+        ask(
+            d,
+            "histogram_sum(sum(rate(sloprobe_ttft_seconds[$window]))) or sum(rate(sloprobe_ttft_seconds_count[$window]))",
+        );
+    }),
+    ("histograms_are_asked_in_both_forms", "seconds_bucket is asked", |d| {
+        ask(d, "sum by (le) (increase(sloprobe_ttft_seconds_bucket[$window]))");
+    }),
     ("data_sources_are_chosen", "Quantile", |d| {
         quantile(d)["datasource"]["uid"] = json!("PBFA97CFB590B2093");
     }),
@@ -193,7 +211,7 @@ fn an_exception_holds_for_its_rule_panel_and_words_alone() {
     };
     let others = [Exception { owner: "Left", ..exception }, Exception { what: "[1h]", ..exception }];
     house.exceptions = others.to_vec();
-    assert_eq!(house.findings("ranges_follow_the_window").len(), 1);
+    assert_eq!(house.findings("ranges_follow_the_window").len(), 2);
     house.exceptions = vec![exception];
     assert_eq!(house.findings("ranges_follow_the_window").len(), 0);
 }

@@ -45,7 +45,9 @@ fn target(name: &str, expr: &str, legend: &str) -> Value {
 }
 
 fn small() -> Value {
-    let quantile = r#"histogram_quantile(0.9, sum by (le, target) (rate(sloprobe_ttft_seconds_bucket{target=~"$target",workload=~"$workload"}[$window])))"#;
+    let quantile = r#"histogram_quantile(0.9, sum by (target) (rate(sloprobe_ttft_seconds{target=~"$target",workload=~"$workload"}[$window])))
+or
+histogram_quantile(0.9, sum by (le, target) (rate(sloprobe_ttft_seconds_bucket{target=~"$target",workload=~"$workload"}[$window])))"#;
     let left = r#"target_workload_slo:sloprobe_slo_error_budget_left:ratio{target=~"$target",workload=~"$workload"}"#;
     let describe = "What it is, and what to do about it.";
     json!({

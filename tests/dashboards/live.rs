@@ -7,9 +7,10 @@ use serde_json::Value;
 use sloprobe::simulate::faults::Fault;
 
 use super::ask::{ALL, Choice, Series, ask, has_data, name};
+use super::common::prometheus::Prometheus;
 use super::common::{eventually, run, sloprobe};
 use super::dashboard::{Dashboard, Kind, Query, text};
-use super::stage::{PLACES, Stage};
+use super::stage::{OTHERWISE, PLACES, Stage, Storing};
 
 /// What has nothing to show while all is well.
 #[derive(Debug)]
@@ -24,6 +25,9 @@ pub struct Quiet {
 /// The daemon compares releases once a minute; and some.
 const A_LOOK: Duration = Duration::from_secs(90);
 
+/// Who is asked, and how it stores histograms.
+type Watching = (Storing, Prometheus);
+
 /// A panel, a variable or an annotation, with all that it asks.
 #[derive(Debug)]
 struct Asking {
@@ -31,6 +35,7 @@ struct Asking {
     owner: String,
     /// Its rows are not named by legends.
     is_table: bool,
+    is_heat: bool,
     /// The variables of its dashboard.
     variables: Vec<String>,
     /// What can be chosen there: everything, or one target after the other.
@@ -43,8 +48,9 @@ impl Asking {
         let mut all: Vec<Self> = Vec::new();
         for dashboard in dashboards {
             let panels = dashboard.panels();
-            let tables = panels.iter().filter(|panel| panel.kind() == "table");
-            let tables: Vec<_> = tables.map(|panel| panel.title().to_owned()).collect();
+            let is = |query: &Query, kind: &str| {
+                panels.iter().any(|panel| panel.title() == query.owner && panel.kind() == kind)
+            };
             let is_single = |name| dashboard.variable(name).is_some_and(|one| one["includeAll"] != true);
             let singles = ["target", "workload"].map(is_single);
             let variables = dashboard.variables().iter().map(|variable| text(&variable["name"]).to_owned());
@@ -56,7 +62,8 @@ impl Asking {
                     Some(last) => last.queries.push(query),
                     None => all.push(Self {
                         dashboard: dashboard.uid().to_owned(),
-                        is_table: tables.contains(&query.owner),
+                        is_table: is(&query, "table"),
+                        is_heat: is(&query, "heatmap"),
                         variables: variables.clone(),
                         choices: choices(singles, &query.repeat),
                         owner: query.owner.clone(),
@@ -74,14 +81,19 @@ impl Asking {
         })
     }
 
+    /// A heat map asks for both forms of a histogram, as they are drawn in different ways: one of them is there.
+    fn is_elsewhere(&self, query: &Query, storing: Storing) -> bool {
+        self.is_heat && query.expr.contains("_bucket{") != (storing == Storing::Classic)
+    }
+
     /// Everything that is wrong with what comes back; those that `quiet` names must have nothing to show.
-    async fn problems(&self, stage: &Stage, quiet: &[Quiet]) -> Vec<String> {
+    async fn problems(&self, watching: &Watching, quiet: &[Quiet]) -> Vec<String> {
         let mut problems = Vec::new();
         let mut filled = vec![false; self.queries.len()];
         for choice in &self.choices {
             let mut names: BTreeMap<String, usize> = BTreeMap::new();
             for (query, filled) in self.queries.iter().zip(&mut filled) {
-                match ask(&stage.prometheus, query, choice).await {
+                match ask(&watching.1, query, choice).await {
                     Ok(series) => {
                         *filled |= has_data(&series);
                         problems.extend(self.misnamed(query, &series, &mut names));
@@ -94,7 +106,7 @@ impl Asking {
             problems.extend(twice.map(|(name, count)| format!("{count} series are called \"{name}\"")));
         }
         for (query, is_filled) in self.queries.iter().zip(filled) {
-            if is_filled == self.is_quiet(query, quiet) {
+            if is_filled == (self.is_quiet(query, quiet) || self.is_elsewhere(query, watching.0)) {
                 let what = if is_filled { "is not empty" } else { "is empty" };
                 problems.push(format!("{what}: {}", query.expr));
             }
@@ -105,10 +117,10 @@ impl Asking {
 
     /// Whether the answers of a table's queries become rows: each has one that agrees with one of the first in all labels
     /// that they share.
-    async fn apart(&self, stage: &Stage) -> Vec<String> {
+    async fn apart(&self, prometheus: &Prometheus) -> Vec<String> {
         let mut answers = Vec::new();
         for query in self.queries.iter().filter(|_| self.is_table) {
-            answers.push(ask(&stage.prometheus, query, &self.choices[0]).await.unwrap_or_default());
+            answers.push(ask(prometheus, query, &self.choices[0]).await.unwrap_or_default());
         }
         let Some((first, rest)) = answers.split_first() else { return Vec::new() };
         let agree = |one: &Series, other: &Series| {
@@ -138,10 +150,10 @@ impl Asking {
     }
 
     /// Series of a target or workload that was not chosen.
-    async fn unasked(&self, stage: &Stage, choice: &Choice) -> Vec<String> {
+    async fn unasked(&self, prometheus: &Prometheus, choice: &Choice) -> Vec<String> {
         let mut problems = Vec::new();
         for query in &self.queries {
-            let series = match ask(&stage.prometheus, query, choice).await {
+            let series = match ask(prometheus, query, choice).await {
                 Ok(series) => series,
                 Err(why) => {
                     problems.push(why);
@@ -190,13 +202,17 @@ fn mistimed(query: &Query, series: &[Series]) -> Option<String> {
 }
 
 /// Asks all until none has a problem; when the time is up, every problem is told.
-async fn expect_all(stage: &Stage, what: &str, all: &[Asking], quiet: &[Quiet], bound: Duration) {
+async fn expect_all(watching: &Watching, what: &str, all: &[Asking], quiet: &[Quiet]) {
     let mut left: Vec<&Asking> = all.iter().collect();
-    eventually(what, bound, async || {
+    eventually(what, A_LOOK, async || {
         let mut problems = Vec::new();
         let mut still = Vec::new();
         for asking in std::mem::take(&mut left) {
-            let found = asking.problems(stage, quiet).await;
+            let mut found = asking.problems(watching, quiet).await;
+            // What has nothing to show yet has no rows.
+            if quiet.is_empty() {
+                found.extend(asking.apart(&watching.1).await);
+            }
             if !found.is_empty() {
                 still.push(asking);
                 problems.extend(found);
@@ -211,13 +227,13 @@ async fn expect_all(stage: &Stage, what: &str, all: &[Asking], quiet: &[Quiet], 
 }
 
 /// Waits until a query has something to show.
-async fn expect_some(stage: &Stage, query: &str) {
-    stage.prometheus.expect(&format!("count({query})"), 1.0, f64::MAX).await;
+async fn expect_some(prometheus: &Prometheus, query: &str) {
+    prometheus.expect(&format!("count({query})"), 1.0, f64::MAX).await;
 }
 
 /// The names of all rules of a sort, as Prometheus has loaded them.
-async fn rules_of(stage: &Stage, sort: &str) -> Vec<String> {
-    let data = stage.prometheus.api("rules").await.unwrap();
+async fn rules_of(prometheus: &Prometheus, sort: &str) -> Vec<String> {
+    let data = prometheus.api("rules").await.unwrap();
     let groups = data["groups"].as_array().unwrap();
     let rules = groups.iter().flat_map(|group| group["rules"].as_array().unwrap());
     let names = rules.filter(|rule| rule["type"] == sort).map(|rule| &rule["name"]);
@@ -225,10 +241,10 @@ async fn rules_of(stage: &Stage, sort: &str) -> Vec<String> {
 }
 
 /// One target gets something new, the other fails, and answers wrongly where it does not.
-async fn disturb(stage: &Stage) {
+async fn disturb(stage: &Stage, prometheus: &Prometheus) {
     // A baseline that a release can be held against: nothing counts that was measured while the machine was busy.
     let sound = r#"min(sloprobe_probes_total{target="steady"} - sloprobe_suspect_total)"#;
-    stage.prometheus.expect(sound, 45.0, f64::MAX).await;
+    prometheus.expect(sound, 45.0, f64::MAX).await;
     let url = format!("http://{}", stage.daemon.address);
     let marked = run(&mut sloprobe(&["mark", "--target", "steady", "--url", &url, "driver 580"])).await;
     assert_eq!(marked.code, Some(0), "{marked:?}");
@@ -236,30 +252,45 @@ async fn disturb(stage: &Stage) {
     stage.secure.control().set_faults(faults.into());
 }
 
-/// The whole proof: on a healthy system, then with something new and something broken.
+/// The whole proof: on a healthy system, then with something new and something broken; then once more for every other way to
+/// store histograms.
 pub async fn prove(dashboards: &[Dashboard], quiet: &[Quiet]) {
     let stage = Stage::start().await;
     let all = Asking::all(dashboards);
     assert!(!all.is_empty(), "there is nothing to ask");
-    expect_all(&stage, "an answer to every query of a healthy system", &all, quiet, A_LOOK).await;
+    let classic = (Storing::Classic, stage.watched(Storing::Classic).await);
+    expect_all(&classic, "an answer to every query of a healthy system", &all, quiet).await;
+    disturb(&stage, &classic.1).await;
+    prove_in_trouble(&classic, &all).await;
+    drop(classic);
 
-    disturb(&stage).await;
-    for record in rules_of(&stage, "recording").await {
-        expect_some(&stage, &record).await;
+    let mut others = Vec::new();
+    for storing in OTHERWISE {
+        others.push((storing, stage.watched(storing).await));
     }
-    expect_some(&stage, r#"ALERTS{alertname="SloprobeFastDegradation",alertstate="firing",target="secure"}"#)
-        .await;
-    expect_all(&stage, "an answer to every query of a system in trouble", &all, &[], A_LOOK).await;
-    stage.prometheus.expect_sound_rules().await;
+    for other in &others {
+        prove_in_trouble(other, &all).await;
+    }
+}
+
+async fn prove_in_trouble(watching: &Watching, all: &[Asking]) {
+    let (storing, prometheus) = watching;
+    // What compares with yesterday waits for one, and reads no histogram.
+    let is_told = |record: &String| *storing == Storing::Classic || !record.contains("_vs_7d");
+    for record in rules_of(prometheus, "recording").await.into_iter().filter(is_told) {
+        expect_some(prometheus, &record).await;
+    }
+    let alert = r#"ALERTS{alertname="SloprobeFastDegradation",alertstate="firing",target="secure"}"#;
+    expect_some(prometheus, alert).await;
+    let what = format!("an answer of {storing:?} to every query of a system in trouble");
+    expect_all(watching, &what, all, &[]).await;
+    prometheus.expect_sound_rules().await;
 
     let mut wrong = Vec::new();
-    for asking in &all {
-        wrong.extend(asking.apart(&stage).await);
-    }
     for choice in [Choice { target: "steady", ..ALL }, Choice { workload: "rag", ..ALL }] {
-        for asking in &all {
-            wrong.extend(asking.unasked(&stage, &choice).await);
+        for asking in all {
+            wrong.extend(asking.unasked(prometheus, &choice).await);
         }
     }
-    assert!(wrong.is_empty(), "\n{}\n", wrong.join("\n"));
+    assert!(wrong.is_empty(), "{storing:?}:\n{}\n", wrong.join("\n"));
 }

@@ -90,6 +90,7 @@ hold! {
     ranges_follow_the_window,
     counters_are_rated_and_nothing_else_is,
     quantiles_are_of_rates_by_le,
+    histograms_are_asked_in_both_forms,
     data_sources_are_chosen,
     ids_are_unique,
     panels_do_not_overlap,

@@ -3,6 +3,7 @@
 
 use std::fmt::Write as _;
 use std::fs;
+use std::path::Path;
 use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,7 +19,7 @@ use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::ring;
 use tokio_rustls::rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 
-use super::common::prometheus::Prometheus;
+use super::common::prometheus::{Prometheus, Version};
 use super::common::service::REMEDY;
 use super::common::{Daemon, PATIENCE, Process, Script, config, engine, healthy, run, sloprobe};
 
@@ -40,14 +41,46 @@ pub const PLACES: [(&str, &str); 7] = [
     ("telling", "own"),
 ];
 
+/// How a Prometheus stores histograms.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Storing {
+    /// A series for each bucket.
+    Classic,
+    /// One series, with the bounds of the classic buckets.
+    Converted,
+    /// One series, with buckets that grow by a factor.
+    Native,
+}
+
+/// All but the classic one.
+pub const OTHERWISE: [Storing; 2] = [Storing::Converted, Storing::Native];
+
+impl Storing {
+    fn version(self) -> Version {
+        match self {
+            Self::Classic => Version::Two,
+            Self::Converted | Self::Native => Version::Three,
+        }
+    }
+
+    /// What its scrapes need for that.
+    fn setting(self) -> &'static str {
+        match self {
+            Self::Classic => "",
+            Self::Converted => "  convert_classic_histograms_to_nhcb: true\n",
+            Self::Native => "  scrape_native_histograms: true\n",
+        }
+    }
+}
+
 /// Each part ends with this.
 pub struct Stage {
-    pub prometheus: Prometheus,
     pub daemon: Daemon,
     /// What `secure` runs.
     pub secure: Handle,
     _steady: Handle,
-    _folder: TempDir,
+    rules: String,
+    folder: TempDir,
 }
 
 impl Stage {
@@ -67,22 +100,31 @@ impl Stage {
         let mut command = sloprobe(&["run"]);
         let daemon = Daemon::start(command.current_dir(&folder).env("SSL_CERT_FILE", trust)).await;
         let rules = rules(&folder).await;
-        let settings = scraping(&daemon.address) + "rule_files: ['sloprobe.rules.yml']\n";
-        let files = [("sloprobe.rules.yml", rules.as_str())];
-        remember(&last_week(), &folder).await;
-        let data = format!("--storage.tsdb.path={}", folder.path().join("data").display());
-        let prometheus = Prometheus::start_with(&settings, &files, &[&data]).await;
+        Self { daemon, secure, _steady: steady, rules, folder }
+    }
+
+    /// A Prometheus that scrapes the daemon and evaluates its rules.
+    pub async fn watched(&self, storing: Storing) -> Prometheus {
+        let settings = scraping(&self.daemon.address, storing) + "rule_files: ['sloprobe.rules.yml']\n";
+        let data = self.folder.path().join(format!("{storing:?}"));
+        remember(&last_week(), &data).await;
+        let flag = format!("--storage.tsdb.path={}", data.display());
+        let files = [("sloprobe.rules.yml", self.rules.as_str())];
+        let prometheus = Prometheus::start_with(storing.version(), &settings, &files, &[&flag]).await;
         // What is not there yet cannot be mixed up with what is.
         prometheus.expect("count(count_over_time(up{job=\"sloprobe\"}[1m]) > 2)", 3.0, 3.0).await;
-        Self { prometheus, daemon, secure, _steady: steady, _folder: folder }
+        prometheus
     }
 }
 
 /// One daemon stands for three: two replicas here, which differ in their instance, and one elsewhere, which is called as
 /// one of them. The latter two are looked at less often, to spare the machine.
-fn scraping(address: &str) -> String {
+fn scraping(address: &str, storing: Storing) -> String {
     let replica = address.replace("127.0.0.1", "localhost");
-    let mut text = "global:\n  scrape_interval: 250ms\n  scrape_timeout: 250ms\nscrape_configs:\n".to_owned();
+    let mut text = format!(
+        "global:\n  scrape_interval: 250ms\n  scrape_timeout: 250ms\n{}scrape_configs:\n",
+        storing.setting()
+    );
     for (name, address, interval, labels) in [
         ("sloprobe", address, "250ms", "region: here"),
         ("replica", &replica, "1s", "region: here"),
@@ -187,11 +229,14 @@ async fn behind_tls(engine: &Handle) -> (String, u16) {
     (certificate.pem(), port)
 }
 
-/// Makes samples of the past, given as OpenMetrics with their times, what a Prometheus on this folder remembers.
-async fn remember(samples: &str, folder: &TempDir) {
-    fs::write(folder.path().join("samples"), samples).unwrap();
+/// Makes samples of the past, given as OpenMetrics with their times, what a Prometheus on this folder remembers. They are
+/// classic for all: whoever begins to store histograms otherwise has such a past.
+async fn remember(samples: &str, folder: &Path) {
+    fs::create_dir(folder).unwrap();
+    let file = folder.with_extension("samples");
+    fs::write(&file, samples).unwrap();
     let mut promtool = Command::new("promtool");
-    promtool.current_dir(folder).args(["tsdb", "create-blocks-from", "openmetrics", "samples", "data"]);
+    promtool.args(["tsdb", "create-blocks-from", "openmetrics"]).args([&file, folder]);
     let made =
         Process::spawn(&mut promtool).unwrap_or_else(|error| panic!("promtool: {error}\n    {REMEDY}"));
     let made = made.ended(PATIENCE).await;

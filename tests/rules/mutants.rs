@@ -104,7 +104,8 @@ fn changed(rule: &Rule) -> Vec<(String, Rule)> {
         Rule::Record { name, expr } => {
             let record =
                 |(what, expr)| (format!("{name}: {what}"), Rule::Record { name: name.clone(), expr });
-            numbers(expr).into_iter().chain(without_an_inner_guard(expr)).map(record).collect()
+            let others = without_a_form(expr).into_iter().chain(without_an_inner_guard(expr));
+            numbers(expr).into_iter().chain(others).map(record).collect()
         }
         Rule::Alert(alert) => changed_alert(alert),
     }
@@ -158,6 +159,19 @@ fn without_an_alternative(expr: &str) -> Vec<(String, String)> {
         (format!("without all of `{}`", alternatives[at].replace('\n', " ")), others)
     };
     (0..alternatives.len()).filter(has_several).map(without).collect()
+}
+
+/// What reads a histogram without each of the forms that it may have.
+fn without_a_form(expr: &str) -> Vec<(String, String)> {
+    let forms: Vec<_> = expr.split("\nor\n").collect();
+    if forms.len() == 1 || !expr.contains("histogram_") {
+        return Vec::new();
+    }
+    let without = |at: usize| {
+        let others = [&forms[..at], &forms[at + 1..]].concat().join("\nor\n");
+        (format!("without `{}`", forms[at]), others)
+    };
+    (0..forms.len()).map(without).collect()
 }
 
 fn without_an_inner_guard(expr: &str) -> impl Iterator<Item = (String, String)> {

@@ -2,6 +2,7 @@
 //! dashboard for everybody's installation must be.
 
 mod fields;
+mod forms;
 mod look;
 mod numbers;
 mod queries;
@@ -56,6 +57,7 @@ pub const RULES: &[(&str, Rule)] = &[
     ("ranges_follow_the_window", numbers::ranges),
     ("counters_are_rated_and_nothing_else_is", numbers::counters),
     ("quantiles_are_of_rates_by_le", numbers::quantiles),
+    ("histograms_are_asked_in_both_forms", forms::both),
     ("data_sources_are_chosen", shape::data_sources),
     ("ids_are_unique", shape::ids),
     ("panels_do_not_overlap", shape::grid),
@@ -111,14 +113,14 @@ fn selecting(query: &str) -> &str {
 fn family(metric: &str) -> Option<&'static Family> {
     let is_part = |family: &Family| {
         let suffix = metric.strip_prefix(family.name);
-        match family.kind {
-            Kind::Histogram(_) => {
-                suffix.is_some_and(|suffix| ["_bucket", "_sum", "_count"].contains(&suffix))
-            }
-            _ => suffix == Some(""),
-        }
+        let is_part = suffix.is_some_and(|suffix| ["_bucket", "_sum", "_count"].contains(&suffix));
+        suffix == Some("") || (is_histogram(family) && is_part)
     };
     catalogue::ALL.into_iter().find(|family| is_part(family))
+}
+
+fn is_histogram(family: &Family) -> bool {
+    matches!(family.kind, Kind::Histogram(_))
 }
 
 /// What Prometheus itself, or the library of a process, tells of every instance.

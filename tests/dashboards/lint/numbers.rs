@@ -3,8 +3,8 @@
 use sloprobe::catalogue::Kind;
 
 use super::super::dashboard::Dashboard;
-use super::super::promql::{Expr, Selector};
-use super::{Finding, House, expressions, family, finding};
+use super::super::promql::{Expr, Grouping, Selector};
+use super::{Finding, House, expressions, family, finding, is_histogram};
 
 /// What the window of a function over time may be: each of these follows what the person looks at.
 const FOLLOWING: [&str; 3] = ["window", "__range", "__rate_interval"];
@@ -86,11 +86,14 @@ pub(super) fn quantiles(_: &House, dashboard: &Dashboard) -> Vec<Finding> {
     found
 }
 
-/// `sum by (le, …) (rate(x_bucket[…]))`
+/// `sum by (le, …) (rate(x_bucket[…]))`, or `sum by (…) (rate(x[…]))` of a histogram that is one series.
 fn is_rate_by_le(expr: &Expr) -> bool {
-    let Expr::Aggregate { name, grouping: Some(grouping), args } = expr else { return false };
-    let keeps_le = grouping.labels.iter().any(|label| label == "le") != grouping.is_without;
+    let Expr::Aggregate { name, grouping, args } = expr else { return false };
     let [Expr::Call { name: rate, args }] = args.as_slice() else { return false };
-    let is_of_buckets = matches!(args.as_slice(), [Expr::Selector(of)] if of.metric.ends_with("_bucket"));
-    name == "sum" && keeps_le && ["rate", "increase"].contains(&rate.as_str()) && is_of_buckets
+    let [Expr::Selector(of)] = args.as_slice() else { return false };
+    let keeps_le =
+        |grouping: &Grouping| grouping.labels.iter().any(|label| label == "le") != grouping.is_without;
+    let is_whole = family(&of.metric).is_some_and(|family| family.name == of.metric && is_histogram(family));
+    let is_by_le = of.metric.ends_with("_bucket") && grouping.as_ref().is_some_and(keeps_le);
+    name == "sum" && ["rate", "increase"].contains(&rate.as_str()) && (is_whole || is_by_le)
 }
