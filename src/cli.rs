@@ -19,6 +19,7 @@ mod prompt;
 mod report;
 mod rules;
 mod run;
+mod service;
 mod signals;
 mod simulate;
 mod table;

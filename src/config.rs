@@ -7,8 +7,10 @@ mod certificates;
 mod context;
 mod endpoint;
 mod extra;
+mod inputs;
 mod keys;
 mod lengths;
+mod loaded;
 mod otlp;
 pub mod plan;
 mod problem;
@@ -31,7 +33,9 @@ use toml::de::DeTable;
 
 pub use context::Outside;
 pub use endpoint::Endpoint;
+pub use inputs::{Input, Role, Stamp};
 pub use keys::{Keys, SECTIONS};
+pub use loaded::{Loaded, Reading};
 pub use plan::{Keep, Plan};
 pub use problem::{Problem, Problems};
 
@@ -46,8 +50,7 @@ const NO_FILE: &str = "write one after config/example.toml, or try `sloprobe dem
 
 /// Reads the file, and the secrets and certificates it names from the environment and from their own files.
 pub fn load(path: &Path) -> Result<Plan, Problems> {
-    let (name, text, folder) = open(path)?;
-    load_text(&name, &text, folder)
+    Reading::of(path).outcome.map(|loaded| loaded.plan)
 }
 
 /// Reads the file, but no secret and no certificate: for whoever sends nothing. The plan holds a word in the place of each
@@ -66,12 +69,9 @@ fn open(path: &Path) -> Result<(String, String, &Path), Problems> {
     Ok((name, text, path.parent().unwrap_or(Path::new(""))))
 }
 
-/// The same of a text that is at hand; the files of secrets that it names lie in `folder`.
+/// Reads a text that is at hand; the files that it names lie in `folder`.
 fn load_text(name: &str, text: &str, folder: &Path) -> Result<Plan, Problems> {
-    let env = |name: &str| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned());
-    let file = |path: &Path| context::read_secret(&folder.join(path));
-    let prompts = |path: &Path| context::read_prompts(&folder.join(path));
-    parse(name, text, &Outside { env: &env, file: &file, text: &prompts })
+    Reading::of_text(name, text, folder).outcome.map(|loaded| loaded.plan)
 }
 
 /// Reads the text of a configuration; `name` is what messages call it.

@@ -1,8 +1,12 @@
 //! The composition root: builds everything from a [`Plan`] and keeps it running.
 
 mod crew;
+mod files;
+mod fleet;
+mod follow;
 mod keeper;
 mod memory;
+mod reload;
 mod verdicts;
 
 use std::num::NonZeroUsize;
@@ -12,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, UNIX_EPOCH};
 
 use tokio::net::TcpListener;
-use tokio::sync::watch;
+use tokio::sync::{mpsc, watch};
 use tokio::task::{JoinError, JoinSet, spawn_blocking};
 use tokio::time::{Instant, timeout};
 
@@ -23,19 +27,19 @@ use crate::otlp::{self, Exporter, Pushing};
 use crate::probe::{Transport, Trust, Unusable};
 use crate::record::Recorder;
 use crate::release::{Patience, Releases};
-use crate::schedule::Schedule;
-use crate::schedule::cadence::{Grid, Rotation};
 use crate::schedule::desk::{Consumer, Consumers, Desk, Inbox};
-use crate::schedule::guard::{Guard, House};
-use crate::schedule::identify::{self, Pace};
+use crate::schedule::identify::Pace;
 use crate::schedule::measuring::{Defect, MeasuringThread, threads_for};
-use crate::schedule::standing::Standing;
-use crate::schedule::trip::Trip;
+use crate::serve::reload::{Reloads, Request};
 use crate::serve::{self, Exposition, Shown};
-use crate::workload::{Learner, Source};
+use crate::workload::Source;
 use crew::Crew;
+pub use files::Files;
+use fleet::{Common, Fleet};
+use follow::Follower;
 use keeper::Keeper;
 pub use memory::Memory;
+pub use reload::Changes;
 pub use verdicts::Found;
 use verdicts::Verdicts;
 
@@ -47,7 +51,11 @@ pub struct Daemon {
     releases: Arc<Releases>,
     keeper: Keeper,
     found: Found,
+    trust: Trust,
     transports: Vec<Arc<Transport>>,
+    files: Option<Files>,
+    reloads: Reloads,
+    requests: mpsc::Receiver<Request>,
     consumers: Vec<Arc<dyn Consumer>>,
     exporter: Option<Exporter>,
     /// Where probes are measured.
@@ -67,18 +75,14 @@ pub enum Measuring {
     Here,
 }
 
-/// What the task that asks what a target runs works with.
-struct Asked {
-    transport: Arc<Transport>,
-    learners: Vec<Learner>,
-    standing: Arc<Standing>,
+/// What the pages show and pass on.
+struct Views {
+    targets: watch::Receiver<Vec<Arc<Target>>>,
+    reloads: Reloads,
 }
 
 /// The tasks of a daemon; all end when the set is dropped.
 type Tasks = JoinSet<Result<(), Defect>>;
-
-/// At the start the targets are asked what they run this far apart, so as not to disturb the first probes.
-const IDENTIFY_SPREAD: Duration = Duration::from_millis(10);
 
 /// Longer than the desk takes for what waits at the end.
 const DESK_PATIENCE: Duration = Duration::from_secs(5);
@@ -120,8 +124,13 @@ impl Daemon {
         let trust = Trust::default();
         let transports: Result<_, Unusable> =
             plan.targets.iter().map(|target| Ok(Arc::new(Transport::new(target, &trust)?))).collect();
+        let (reloads, requests) = Reloads::channel();
         Ok(Self {
             transports: transports?,
+            trust,
+            files: None,
+            reloads,
+            requests,
             consumers: exporter.iter().map(Exporter::consumer).collect(),
             exporter,
             measuring: Measuring::Threads(
@@ -146,6 +155,16 @@ impl Daemon {
         self.consumers.push(consumer);
     }
 
+    /// Takes a new plan whenever these files have one, or somebody asks for it.
+    pub fn follow(&mut self, files: Files) {
+        self.files = Some(files);
+    }
+
+    /// Asks for the configuration to be read again.
+    pub fn reloads(&self) -> Reloads {
+        self.reloads.clone()
+    }
+
     /// What became of each target with its present release.
     pub fn found(&self) -> Found {
         self.found.clone()
@@ -164,18 +183,13 @@ impl Daemon {
         drain: Duration,
     ) -> Result<(), Error> {
         let (stop, stopped) = watch::channel(false);
-        let shown = Arc::new(Shown {
-            recorder: self.recorder(),
-            releases: self.releases(),
-            targets: self.plan.targets.clone(),
-            exposition: Exposition::default(),
-            ready: AtomicBool::new(true),
-        });
         let mut pushing = self.exporter.take().map(Exporter::start);
+        let (recorder, releases) = (self.recorder(), self.releases());
         let (desk, inbox) = self.open_desk().map_err(Error::Thread)?;
-        let mut tasks = self.start(&stopped, &inbox)?;
-        // The desk ends with the last inbox; the others are with the schedules.
-        drop(inbox);
+        // The desk ends with the last inbox, and all of them are with the schedules.
+        let (mut tasks, Views { targets, reloads }) = self.start(&stopped, inbox)?;
+        let (exposition, ready) = (Exposition::default(), AtomicBool::new(true));
+        let shown = Arc::new(Shown { recorder, releases, targets, reloads, exposition, ready });
         let mut server = pin!(serve::run(listener, Arc::clone(&shown)));
         tokio::select! {
             ended = &mut server => return Err(Error::Serve(ended.err().unwrap_or_else(ended_early))),
@@ -213,14 +227,16 @@ impl Daemon {
         })
     }
 
-    /// Starts the measuring threads, and for each target the task that asks what it runs.
-    fn start(&self, stopped: &watch::Receiver<bool>, inbox: &Inbox) -> Result<Tasks, Error> {
+    /// Starts the measuring threads and everything beside them.
+    fn start(self, stop: &watch::Receiver<bool>, inbox: Inbox) -> Result<(Tasks, Views), Error> {
         let now = Instant::now();
         let mut tasks = JoinSet::new();
-        let (crews, asked) = self.crews(inbox, now);
-        for (number, crew) in crews.into_iter().enumerate() {
-            let (recorder, stopped) = (self.recorder(), stopped.clone());
-            let work = move || crew.work(recorder, stopped);
+        let mut crews = Vec::new();
+        for number in 0..self.threads() {
+            let (crew, foreman) = Crew::new(now);
+            crews.push(foreman);
+            let (recorder, stop) = (self.recorder(), stop.clone());
+            let work = move || crew.work(recorder, stop);
             match self.measuring {
                 Measuring::Threads(_) => {
                     let thread = MeasuringThread::spawn(&format!("measure-{number}"), work);
@@ -229,70 +245,38 @@ impl Daemon {
                 Measuring::Here => drop(tasks.spawn(part(work()))),
             }
         }
-        let mut learners = Vec::new();
-        let mut first = now;
-        for Asked { transport, learners: own, standing } in asked {
-            let name = &transport.target().name;
-            learners.extend(own.iter().map(|learner| (name.to_string(), learner.clone())));
-            let (releases, pace) = (self.releases(), self.pace);
-            let asking = identify::watch(transport, releases, standing, own, first, pace, stopped.clone());
-            tasks.spawn(part(asking));
-            first += IDENTIFY_SPREAD;
-        }
-        tasks.spawn(part(self.keeper.clone().watch(stopped.clone())));
+        tasks.spawn(part(self.keeper.clone().watch(stop.clone())));
         let verdicts = Verdicts::new(self.releases(), self.keeper.history(), self.recorder(), self.found());
-        tasks.spawn(part(verdicts.watch(self.plan.targets.clone(), self.look_every, stopped.clone())));
-        if let Some(path) = self.plan.state.clone() {
-            tasks.spawn(part(memory::keep(path, learners, stopped.clone())));
+        let (recorder, releases) = (self.recorder(), self.releases());
+        let state = self.plan.state.clone();
+        let common = Common { recorder, releases, inbox, pace: self.pace, stop: stop.clone() };
+        let fleet = Fleet::begin(self.plan, self.transports, self.trust, common, crews, now);
+        let views = Views { targets: fleet.targets(), reloads: self.reloads };
+        tasks.spawn(part(verdicts.watch(fleet.targets(), self.look_every, stop.clone())));
+        if let Some(path) = state {
+            tasks.spawn(part(memory::keep(path, fleet.learners(), stop.clone())));
         }
-        Ok(tasks)
+        let (files, requests, recorder) = (self.files, self.requests, self.recorder);
+        tasks.spawn(part(Follower { fleet, files, requests, recorder }.run(stop.clone())));
+        Ok((tasks, views))
     }
 
-    /// The schedules of all targets, spread over the measuring threads, and what the task beside each works with.
-    fn crews(&self, inbox: &Inbox, now: Instant) -> (Vec<Crew>, Vec<Asked>) {
-        let largest = self.plan.workloads.iter().map(|w| w.expected_tokens()).max().unwrap_or(0);
-        let house = House::new(self.plan.limits, largest, now);
-        let memory = Memory::load(self.plan.state.as_deref());
-        let threads = match self.measuring {
+    fn threads(&self) -> usize {
+        match self.measuring {
             Measuring::Threads(count) => count.get(),
             Measuring::Here => 1,
-        };
-        let mut crews: Vec<Crew> = (0..threads).map(|_| Crew::new(now)).collect();
-        let mut asked = Vec::new();
-        let places = self.recorder.arrange(&self.plan.targets, &self.plan.slos);
-        let targets = self.plan.targets.iter().zip(&self.transports).zip(places);
-        for (index, ((target, transport), places)) in targets.enumerate() {
-            let crew = &mut crews[index % threads];
-            let standing = Arc::new(Standing::default());
-            let sources = sources(target, &memory);
-            asked.push(Asked {
-                transport: Arc::clone(transport),
-                learners: sources.iter().map(Source::learner).collect(),
-                standing: Arc::clone(&standing),
-            });
-            crew.schedules.push(Schedule {
-                target: Arc::clone(target),
-                trip: Trip { transport: Arc::clone(transport), pulse: Arc::clone(&crew.pulse) },
-                grid: Grid::staggered(now, target.rate.interval, index, self.plan.targets.len()),
-                rotation: Rotation::new(target.mix.iter().map(|share| share.weight)),
-                sources,
-                places,
-                guard: Guard::new(&house, target, now),
-                recorder: self.recorder(),
-                standing,
-                inbox: inbox.clone(),
-            });
         }
-        (crews, asked)
     }
 }
 
 /// Prompts for each share of a target's mix, different in every run of the daemon.
 pub fn sources(target: &Target, memory: &Memory) -> Vec<Source> {
-    let origin = origin();
-    let source =
-        |share: &Share| Source::new(&share.workload, origin, memory.ruler(target, &share.workload.name));
-    target.mix.iter().map(source).collect()
+    target.mix.iter().map(|share| source(target, share, memory)).collect()
+}
+
+/// Prompts for one share of a target's mix.
+fn source(target: &Target, share: &Share, memory: &Memory) -> Source {
+    Source::new(&share.workload, origin(), memory.ruler(target, &share.workload.name))
 }
 
 /// What prompts are drawn from: another in every run.

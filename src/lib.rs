@@ -9,10 +9,10 @@
 //! | room | purpose |
 //! |---|---|
 //! | [`cli`] | the commands, a file each: run, once, check, compare, report, rules, dashboards, mark, health, prompt, simulate, demo, config, completions, man |
-//! | [`daemon`] | the composition root: builds everything from a plan, keeps it running, ends it in order |
-//! | [`serve`] | the routes: `/`, `/metrics`, `/-/healthy`, `/-/ready`, `/api/v1/marks` |
+//! | [`daemon`] | the composition root: builds everything from a plan, keeps it running, turns to another plan, ends it in order |
+//! | [`serve`] | the routes: `/`, `/metrics`, `/-/healthy`, `/-/ready`, `/-/reload`, `/api/v1/marks` |
 //! | [`otlp`] | pushes spans and metrics to an OpenTelemetry collector |
-//! | [`schedule`] | one task per target: wait until a probe is due, spawn it on a measuring thread, hand it to the desk; another asks now and then what the target runs |
+//! | [`schedule`] | one task per target: wait until a probe is due, spawn it on a measuring thread, hand it to the desk; another asks now and then what the target runs; a [`schedule::place::Place`] is one target's workload |
 //! | [`probe`] | sends one prompt, returns one report; asks what a target runs; the only room that touches the network as a client |
 //! | [`protocol`] | wire formats: how a prompt becomes a request, what each event means; no I/O |
 //! | [`workload`] | the next prompt, from a seed; how long it is; what its answer is worth |
@@ -42,7 +42,7 @@
 //!    schedule is open-loop: a slow answer never delays the next probe.
 //! 4. [`schedule::guard`] admits or refuses: too many in flight, budget spent, asked to back off. A refusal is
 //!    counted, never silent.
-//! 5. [`workload::Source`] gives the seed of a [`domain::Prompt`] of the length that has been learned for this target.
+//! 5. The [`schedule::place::Place`] whose turn it is lets its [`workload::Source`] give the seed of a [`domain::Prompt`] of the length that has been learned for this target.
 //! 6. [`schedule::trip::Trip::measure`] writes the prompt and hands it to [`probe::run`], which sends it; each read is stamped,
 //!    then decoded, then interpreted; the instants go into a [`domain::Timeline`].
 //! 7. [`domain::attribution`] says which tokens came with which chunk, and [`domain::Sample::derive`] turns instants into
@@ -55,6 +55,10 @@
 //! 10. [`record::Recorder::record`]: counters, histograms, what each [`domain::Slo`] makes of it, a log line when something
 //!     changed. Other [consumers](schedule::desk::Consumer), such as the demo's table, are told as well.
 //! 11. Prometheus scrapes, and judges by the rules that [`rules`] wrote. `sloprobe once` is steps 5 to 8 and a table.
+//!
+//! When the configuration is read again, the daemon compares the new plan with the one in force. A schedule whose target
+//! changed is told so between two due times; a new target gets a schedule of its own; one that left finishes what is under
+//! way. A place whose [`domain::PlaceId`] stays goes on with its prompts, what it learned and its counters.
 //!
 //! After a change of a release the daemon reads the history every minute and lets [`compare`] judge; `sloprobe compare` and
 //! `sloprobe report` read the same file.

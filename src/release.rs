@@ -13,8 +13,8 @@ mod tests;
 mod track;
 pub mod tracker;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::SystemTime;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::{Duration, SystemTime};
 
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -27,18 +27,22 @@ use mark::{Mark, Marked, Refused};
 pub use tracker::Patience;
 use tracker::{Change, Moment, Tracker};
 
+/// A target that left is remembered for so long: its last probes may still be under way, and it may come back.
+const REMEMBERED: Duration = Duration::from_secs(3600);
+
 /// The releases of all targets.
 #[derive(Debug)]
 pub struct Releases {
-    places: Vec<Place>,
+    places: RwLock<Vec<Arc<Place>>>,
     ledger: Box<dyn Ledger>,
     recorder: Arc<Recorder>,
+    patience: Patience,
 }
 
 /// One target's.
 #[derive(Debug)]
 struct Place {
-    target: Arc<Target>,
+    name: Arc<str>,
     state: Mutex<State>,
     /// Whether asking more often helps to see what goes on.
     unclear: watch::Sender<bool>,
@@ -46,6 +50,9 @@ struct Place {
 
 #[derive(Debug)]
 struct State {
+    target: Arc<Target>,
+    /// When it was taken out of the configuration: nothing of it is shown any more.
+    left: Option<Instant>,
     tracker: Tracker,
     /// The metrics show what it runs, which the history alone does not tell: it may be something else by now.
     is_shown: bool,
@@ -61,21 +68,57 @@ impl Releases {
         recorder: Arc<Recorder>,
         patience: Patience,
     ) -> Self {
-        let places = targets.iter().map(|target| Place::new(target, patience)).collect();
-        let releases = Self { places, ledger, recorder };
-        for place in &releases.places {
-            let past = releases.ledger.releases(&place.target.name);
-            releases.change(place, None, |tracker, now, begin| tracker.resume(&past, now, begin));
-            place.state().is_shown = false;
-        }
+        let releases = Self { places: RwLock::default(), ledger, recorder, patience };
+        releases.arrange(targets);
         releases
+    }
+
+    /// From now on these are the targets. One that stays goes on; a new one goes on where the ledger ends.
+    pub fn arrange(&self, targets: &[Arc<Target>]) {
+        let now = Instant::now();
+        let old = self.all();
+        let is_listed = |place: &Place| targets.iter().any(|target| target.name == place.name);
+        let mut places: Vec<_> = old.iter().filter(|place| !is_listed(place)).cloned().collect();
+        places.retain(|place| now - *place.state().left.get_or_insert(now) < REMEMBERED);
+        for target in targets {
+            let known = old.iter().find(|place| place.name == target.name);
+            places.push(known.map_or_else(|| self.begin(target), |place| self.go_on(place, target)));
+        }
+        *self.places.write().unwrap_or_else(PoisonError::into_inner) = places;
+    }
+
+    fn begin(&self, target: &Arc<Target>) -> Arc<Place> {
+        let place = Arc::new(Place::new(target, self.patience));
+        let past = self.ledger.releases(&target.name);
+        self.change(&place, None, |tracker, now, begin| tracker.resume(&past, now, begin));
+        place.state().is_shown = false;
+        place
+    }
+
+    fn go_on(&self, place: &Arc<Place>, target: &Arc<Target>) -> Arc<Place> {
+        let mut state = place.state();
+        let is_back = state.left.take().is_some();
+        let is_changed = *state.target != **target;
+        let was_shown = std::mem::replace(&mut state.is_shown, true) && !is_back;
+        state.target = Arc::clone(target);
+        drop(state);
+        if is_changed {
+            self.change(place, None, |tracker, now, begin| tracker.reconfigure(target, now, begin));
+        }
+        let mut state = place.state();
+        state.is_shown = was_shown;
+        if was_shown && is_changed {
+            self.show(&state);
+        }
+        drop(state);
+        Arc::clone(place)
     }
 
     /// What a target told when it was asked: that, and not what is remembered of earlier times.
     pub fn identified(&self, target: &Target, identity: &Identity) {
         let Some(place) = self.place(&target.name) else { return };
         let seen = Features::asked(identity);
-        let told = self.change(place, identity.context_tokens, |tracker, now, begin| {
+        let told = self.change(&place, identity.context_tokens, |tracker, now, begin| {
             tracker.see(Kind::Asking, seen, now, begin)
         });
         let mut state = place.state();
@@ -92,7 +135,7 @@ impl Releases {
         // A server may repeat what it was sent, and this goes into a file.
         let name = report.fingerprint.as_ref().map(|name| report.target.redact(name));
         let seen = Features::named(name.as_deref());
-        self.change(place, None, |tracker, now, begin| tracker.see(Kind::Probe, seen, now, begin));
+        self.change(&place, None, |tracker, now, begin| tracker.see(Kind::Probe, seen, now, begin));
         let state = place.state();
         let newest = state.tracker.current().next_back();
         (newest.map_or(ReleaseId(0), |newest| newest.id), state.tracker.is_mixed(report.wall))
@@ -100,12 +143,13 @@ impl Releases {
 
     /// A person says that something about the target is new.
     pub fn marked(&self, target: &str, mark: &Mark) -> Marked {
-        let Some(place) = self.place(target) else {
-            let known = self.places.iter().map(|place| place.target.name.to_string()).collect();
+        let Some(place) = self.place(target).filter(|place| place.is_listed()) else {
+            let listed = self.all().into_iter().filter(|place| place.is_listed());
+            let known = listed.map(|place| place.name.to_string()).collect();
             return Err(Refused::NoSuchTarget { name: target.to_owned(), known });
         };
         let mut began = None;
-        self.change(place, None, |tracker, now, begin| {
+        self.change(&place, None, |tracker, now, begin| {
             let changes = tracker.mark(mark.text(), now, begin).unwrap_or_default();
             if !changes.is_empty() {
                 self.ledger.mark(target, mark.text(), now.wall);
@@ -124,7 +168,8 @@ impl Releases {
     /// The newest current release, and since when it alone was seen.
     pub fn alone_since(&self, target: &str) -> Option<(Release, SystemTime)> {
         let now = Moment { instant: Instant::now(), wall: clock::wall_now() };
-        let state = self.place(target)?.state();
+        let place = self.place(target)?;
+        let state = place.state();
         state.tracker.alone_since(now).map(|(release, since)| (release.clone(), since))
     }
 
@@ -138,8 +183,13 @@ impl Releases {
         self.place(target).map_or_else(|| watch::channel(false).1, |place| place.unclear.subscribe())
     }
 
-    fn place(&self, target: &str) -> Option<&Place> {
-        self.places.iter().find(|place| *place.target.name == *target)
+    fn place(&self, target: &str) -> Option<Arc<Place>> {
+        let places = self.places.read().unwrap_or_else(PoisonError::into_inner);
+        places.iter().find(|place| *place.name == *target).cloned()
+    }
+
+    fn all(&self) -> Vec<Arc<Place>> {
+        self.places.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Lets a tracker work, and writes down what changed; whether the log was told what the target runs.
@@ -150,7 +200,7 @@ impl Releases {
         work: impl FnOnce(&mut Tracker, Moment, &mut tracker::Begin<'_>) -> Vec<Change>,
     ) -> bool {
         let now = Moment { instant: Instant::now(), wall: clock::wall_now() };
-        let name = &place.target.name;
+        let name = &place.name;
         let mut state = place.state();
         let changes = work(&mut state.tracker, now, &mut |makeup: &Makeup, began| {
             self.ledger.begin(name, makeup, began)
@@ -161,9 +211,9 @@ impl Releases {
             told |= tell::tell(name, change, context_tokens);
         }
         let has_current = state.tracker.current().next().is_some();
-        if has_current && (!changes.is_empty() || !state.is_shown) {
+        if has_current && state.left.is_none() && (!changes.is_empty() || !state.is_shown) {
             state.is_shown = true;
-            self.show(place, &state.tracker);
+            self.show(&state);
         }
         let unclear = state.tracker.wants_asking(now.instant);
         place.unclear.send_if_modified(|was| std::mem::replace(was, unclear) != unclear);
@@ -184,10 +234,10 @@ impl Releases {
         }
     }
 
-    fn show(&self, place: &Place, tracker: &Tracker) {
-        let makeups: Vec<&Makeup> = tracker.current().map(|release| &release.makeup).collect();
-        if let Some(newest) = tracker.current().next_back() {
-            self.recorder.runs(&place.target, &makeups, newest.began);
+    fn show(&self, state: &State) {
+        let makeups: Vec<&Makeup> = state.tracker.current().map(|release| &release.makeup).collect();
+        if let Some(newest) = state.tracker.current().next_back() {
+            self.recorder.runs(&state.target, &makeups, newest.began);
         }
     }
 }
@@ -195,8 +245,12 @@ impl Releases {
 impl Place {
     fn new(target: &Arc<Target>, patience: Patience) -> Self {
         let tracker = Tracker::new(target, patience);
-        let state = Mutex::new(State { tracker, is_shown: true, is_told: false });
-        Self { target: Arc::clone(target), state, unclear: watch::channel(false).0 }
+        let state = State { target: Arc::clone(target), left: None, tracker, is_shown: true, is_told: false };
+        Self { name: Arc::clone(&target.name), state: Mutex::new(state), unclear: watch::channel(false).0 }
+    }
+
+    fn is_listed(&self) -> bool {
+        self.state().left.is_none()
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

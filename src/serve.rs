@@ -1,6 +1,7 @@
 //! What the daemon shows over HTTP: metrics, health, and a page that leads to them; and the marks that it takes.
 
 mod marks;
+pub mod reload;
 mod scrape;
 
 use std::fmt::Write as _;
@@ -15,11 +16,13 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{Html, IntoResponse, Response};
 use axum::routing::{get, post};
 use tokio::net::TcpListener;
+use tokio::sync::watch;
 
 use crate::domain::Target;
 use crate::expose::negotiate;
 use crate::record::Recorder;
 use crate::release::Releases;
+use reload::Reloads;
 pub use scrape::Exposition;
 
 /// What the routes look at.
@@ -27,7 +30,9 @@ pub use scrape::Exposition;
 pub struct Shown {
     pub recorder: Arc<Recorder>,
     pub releases: Arc<Releases>,
-    pub targets: Vec<Arc<Target>>,
+    /// Those that are watched now.
+    pub targets: watch::Receiver<Vec<Arc<Target>>>,
+    pub reloads: Reloads,
     pub exposition: Exposition,
     /// Whether probes are being sent.
     pub ready: AtomicBool,
@@ -44,6 +49,7 @@ fn router(shown: Arc<Shown>) -> Router {
         .route("/metrics", get(metrics))
         .route("/-/healthy", get(healthy))
         .route("/-/ready", get(ready))
+        .route("/-/reload", post(reload::post))
         .route("/api/v1/marks", post(marks::post).layer(marks::limit()))
         .with_state(shown)
 }
@@ -84,7 +90,7 @@ const CONTENT_POLICY: (HeaderName, &str) =
 
 async fn landing(State(shown): State<Arc<Shown>>) -> impl IntoResponse {
     let mut rows = String::new();
-    for target in &shown.targets {
+    for target in shown.targets.borrow().iter() {
         let workloads: Vec<_> = target.mix.iter().map(|share| &*share.workload.name).collect();
         let cells = [&*target.name, target.api.name(), &target.model, &workloads.join(", ")];
         let cells = cells.map(|cell| format!("<td>{}</td>", escape(cell))).concat();

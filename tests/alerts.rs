@@ -3,6 +3,8 @@
 
 mod common;
 
+use std::fs;
+use std::process::Command;
 use std::time::Duration;
 
 use common::alertmanager::{Alertmanager, Webhook};
@@ -52,8 +54,8 @@ struct Drill {
     prometheus: Prometheus,
     alertmanager: Alertmanager,
     webhook: Webhook,
-    _daemon: Daemon,
-    _folder: TempDir,
+    daemon: Daemon,
+    folder: TempDir,
 }
 
 impl Drill {
@@ -69,7 +71,7 @@ impl Drill {
             + "rule_files: ['sloprobe.rules.yml']\n";
         let files = [("sloprobe.rules.yml", rules.stdout.as_str())];
         let prometheus = Prometheus::start(&settings, &files).await;
-        Self { prometheus, alertmanager, webhook, _daemon: daemon, _folder: folder }
+        Self { prometheus, alertmanager, webhook, daemon, folder }
     }
 
     /// Waits until the rules have seen nearly a full window of probes of both targets, many times over.
@@ -162,4 +164,30 @@ async fn a_tripled_ttft_reaches_the_webhook_and_so_does_its_end_and_a_steady_tar
         is_about_objectives && alert["labels"]["target"] == "slow"
     });
     assert!(wrong.is_empty(), "{wrong:#?} came without a reason");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn amtool_shows_a_reload_that_failed_until_one_succeeds() {
+    let (slow, steady) = (engine().await, engine().await);
+    let good = settings(&slow, &steady);
+    let drill = Drill::start(&good).await;
+    let file = drill.folder.path().join("sloprobe.toml");
+    let url = format!("--alertmanager.url=http://{}", drill.alertmanager.address());
+    let firing = async || {
+        let mut amtool = Command::new("amtool");
+        let said = run(amtool.args(["alert", "query", "SloprobeConfigReloadFailed", &url])).await;
+        assert_eq!(said.code, Some(0), "{}", said.stderr);
+        said.stdout.contains("SloprobeConfigReloadFailed")
+    };
+    assert!(!firing().await);
+    for (text, is_bad) in [(good.clone() + "rat = '1/s'\n", true), (good, false)] {
+        fs::write(&file, text).expect("the file can be written");
+        drill.daemon.process.signal("HUP");
+        eventually(&format!("an answer of amtool, bad: {is_bad}"), BOUND, async || {
+            if firing().await == is_bad { Ok(()) } else { Err(drill.alertmanager.log()) }
+        })
+        .await;
+    }
+    // All that time it went on as before.
+    drill.has_watched_for_a_while().await;
 }

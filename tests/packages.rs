@@ -56,7 +56,10 @@ fn systemd_has_no_complaint_about_the_unit() {
     let path = folder.path().join("sloprobe.service");
     // Its manual page is not installed here.
     let ended = tool("systemd-analyze", &["verify", "--man=no", text(&path)]);
-    assert_eq!((ended.code, ended.stdout.as_str(), ended.stderr.as_str()), (Some(0), "", ""));
+    // systemd before 253 does not know this type, and keeps the one before it.
+    let complaints: Vec<_> = ended.stderr.lines().filter(|line| !line.contains("notify-reload")).collect();
+    assert_eq!((ended.code, ended.stdout.as_str(), complaints), (Some(0), "", Vec::new()));
+    assert_eq!(values("Type"), ["notify", "notify-reload"]);
 }
 
 #[test]

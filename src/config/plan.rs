@@ -56,6 +56,11 @@ pub struct Keep {
 }
 
 impl Plan {
+    /// The most that one probe may cost, in tokens.
+    pub fn largest_probe(&self) -> u64 {
+        self.workloads.iter().map(|workload| workload.expected_tokens()).max().unwrap_or(0)
+    }
+
     /// About as many probes as are under way at a time, if answers come at an ordinary pace.
     pub fn usually_under_way(&self) -> usize {
         let of_target = |target: &Target| {

@@ -22,6 +22,9 @@ const VERSION: u32 = 1;
 /// What is learned in less than this may be lost.
 const EVERY: Duration = Duration::from_secs(60);
 
+/// Who learns, with the names of the targets.
+pub(super) type Learners = Vec<(String, Learner)>;
+
 /// The lengths learned, by target and workload.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Memory {
@@ -77,12 +80,16 @@ impl Memory {
 }
 
 /// Writes what is learned, now and then and at the end, until `stop` becomes true.
-pub(super) async fn keep(path: PathBuf, learners: Vec<(String, Learner)>, mut stop: watch::Receiver<bool>) {
-    let mut kept = Memory::of(&learners);
+pub(super) async fn keep(
+    path: PathBuf,
+    learners: watch::Receiver<Learners>,
+    mut stop: watch::Receiver<bool>,
+) {
+    let mut kept = Memory::of(&learners.borrow());
     let mut told = false;
     loop {
         let last = timeout(EVERY, stop.wait_for(|&stop| stop)).await.is_ok();
-        let memory = Memory::of(&learners);
+        let memory = Memory::of(&learners.borrow());
         if memory != kept {
             let (draft, to) = (memory.clone(), path.clone());
             // A slow disk must not make the event loop late.

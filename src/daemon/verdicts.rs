@@ -80,16 +80,27 @@ impl Verdicts {
     /// Looks at every target again and again until `stop` becomes true.
     pub(super) async fn watch(
         mut self,
-        targets: Vec<Arc<Target>>,
+        targets: watch::Receiver<Vec<Arc<Target>>>,
         every: Duration,
         mut stop: watch::Receiver<bool>,
     ) {
         while timeout(every, stop.wait_for(|&stop| stop)).await.is_err() {
-            for target in &targets {
+            let listed = targets.borrow().clone();
+            self.forget_all_but(&listed);
+            for target in &listed {
                 if let Err(error) = self.look(target).await {
                     tracing::warn!(target = &*target.name, %error, "the release cannot be compared");
                 }
             }
+        }
+    }
+
+    /// Targets that left the configuration are not compared any more.
+    fn forget_all_but(&mut self, listed: &[Arc<Target>]) {
+        let is_listed = |name: &str| listed.iter().any(|target| *target.name == *name);
+        for (name, _) in self.cases.extract_if(|name, _| !is_listed(name)) {
+            self.recorder.uncompared(&name);
+            self.found.lock().remove(&name);
         }
     }
 

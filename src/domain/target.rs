@@ -9,7 +9,7 @@ use url::Url;
 use super::{Extra, ProxyAddress, Secret, Way, Workload};
 
 /// One entry of `[[targets]]`, with its share of the mix resolved.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Target {
     pub name: Arc<str>,
     /// As configured: with or without a trailing `/v1`.
@@ -66,7 +66,7 @@ pub enum HeaderValue {
 }
 
 /// A workload and its weight in a target's mix.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Share {
     pub workload: Arc<Workload>,
     pub weight: u32,

@@ -8,7 +8,7 @@ use url::Url;
 use super::Secret;
 
 /// The keys of a target that concern the connection. The default is what a target without any of them gets.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Way {
     /// The certificate authorities to trust instead of the system's.
     pub ca: Option<Arc<[CertificateDer<'static>]>>,
@@ -25,7 +25,7 @@ pub struct Way {
 }
 
 /// What proves to the server who we are.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClientCertificate {
     /// Our own certificate first.
     pub chain: Vec<CertificateDer<'static>>,
@@ -33,7 +33,7 @@ pub struct ClientCertificate {
     pub key: Arc<PrivateKeyDer<'static>>,
 }
 
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Proxy {
     /// What `HTTP_PROXY` and its siblings say.
     #[default]
@@ -44,7 +44,7 @@ pub enum Proxy {
 }
 
 /// A proxy, with the user name and the password kept apart from what may be shown.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProxyAddress {
     shown: Url,
     whole: Secret,

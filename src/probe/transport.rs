@@ -34,7 +34,8 @@ pub struct Transport {
     /// Made once: what is dear in it is shared by all lanes.
     tls: ClientConfig,
     headers: HeaderMap,
-    idle: Mutex<Vec<Lane>>,
+    /// Shared with the transports that take the same way.
+    idle: Arc<Mutex<Vec<Lane>>>,
     knowledge: Arc<Knowledge>,
 }
 
@@ -72,11 +73,34 @@ impl Transport {
         Self::with(&self.target, self.tls.clone(), Arc::clone(&self.knowledge))
     }
 
+    /// A transport to the target as it is configured now. What was learned of the server stays while it is the same
+    /// server, and connections stay while the way to it is the same.
+    pub fn renewed(&self, target: &Arc<Target>, trust: &Trust) -> Result<Self, Unusable> {
+        let server = |of: &Target| (of.url.clone(), of.api, of.model.clone(), of.engine);
+        if server(target) != server(&self.target) {
+            return Self::new(target, trust);
+        }
+        let knowledge = Arc::clone(&self.knowledge);
+        if is_same_way(&self.target, target) {
+            let headers = headers(target).map_err(|reason| Unusable::new(target, &reason))?;
+            let (tls, idle) = (self.tls.clone(), Arc::clone(&self.idle));
+            return Ok(Self { target: Arc::clone(target), tls, headers, idle, knowledge });
+        }
+        let tls = tls::client_config(target, trust, &knowledge);
+        Self::with(target, tls.map_err(|error| Unusable::new(target, &error.to_string()))?, knowledge)
+    }
+
     fn with(target: &Arc<Target>, tls: ClientConfig, knowledge: Arc<Knowledge>) -> Result<Self, Unusable> {
         let headers = headers(target).map_err(|reason| Unusable::new(target, &reason))?;
         let first = Lane::new(target, &tls);
         let first = first.map_err(|error| Unusable::new(target, &error.without_url().to_string()))?;
-        Ok(Self { target: Arc::clone(target), tls, headers, idle: Mutex::new(vec![first]), knowledge })
+        Ok(Self {
+            target: Arc::clone(target),
+            tls,
+            headers,
+            idle: Arc::new(Mutex::new(vec![first])),
+            knowledge,
+        })
     }
 
     pub fn target(&self) -> &Arc<Target> {
@@ -201,6 +225,28 @@ impl Answer {
     }
 }
 
+/// Whether connections to the one serve the other. What travels on them may differ, and so may when it is sent; a setting
+/// that is not named here counts as a part of the way.
+fn is_same_way(old: &Target, new: &Target) -> bool {
+    let Target {
+        api_key, headers, labels, rate, mix, in_flight, tokens_per_hour, price, extra, stream, ..
+    } = new.clone();
+    let alike = Target {
+        api_key,
+        headers,
+        labels,
+        stream,
+        rate,
+        mix,
+        in_flight,
+        tokens_per_hour,
+        price,
+        extra,
+        ..old.clone()
+    };
+    alike == *new
+}
+
 fn headers(target: &Target) -> Result<HeaderMap, String> {
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
@@ -230,7 +276,28 @@ fn headers(target: &Target) -> Result<HeaderMap, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::fixture;
+    use crate::domain::{HttpVersion, Secret, fixture};
+
+    #[test]
+    fn a_new_key_keeps_connections_and_a_new_way_keeps_what_was_learned() {
+        let trust = Trust::default();
+        let target = fixture::target("t", &["w"]);
+        let transport = Transport::new(&target, &trust).unwrap();
+        let renewed = |change: fn(&mut Target)| {
+            let mut target = (*target).clone();
+            change(&mut target);
+            transport.renewed(&Arc::new(target), &trust).unwrap()
+        };
+        let kept = |new: &Transport| {
+            (Arc::ptr_eq(&new.idle, &transport.idle), Arc::ptr_eq(&new.knowledge, &transport.knowledge))
+        };
+        let keyed = renewed(|target| target.api_key = Some(Secret::new("another")));
+        assert_eq!(kept(&keyed), (true, true));
+        assert_ne!(keyed.headers, transport.headers);
+        assert!(keyed.target.api_key.is_some());
+        assert_eq!(kept(&renewed(|target| target.way.http = Some(HttpVersion::Http1))), (false, true));
+        assert_eq!(kept(&renewed(|target| target.model = "other".into())), (false, false));
+    }
 
     #[test]
     fn no_lane_makes_a_tls_configuration_of_its_own() {

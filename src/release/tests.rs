@@ -152,3 +152,41 @@ fn a_key_that_a_server_repeats_is_kept_nowhere() {
     let kept = ledger.releases("t")[0].makeup.fingerprint.clone().unwrap();
     assert!(kept.starts_with("fp-") && !kept.contains("very-secret"), "{kept}");
 }
+
+#[test]
+fn a_target_that_left_keeps_its_release_for_its_last_probes_and_when_it_comes_back() {
+    let target = fixture::target("t", &["w"]);
+    let ledger = Arc::default();
+    let releases = releases(&target, &ledger);
+    releases.identified(&target, &found("0.32.0"));
+    let (release, _) = releases.reported(&report(&target, None));
+    let mark = Mark::new("driver 580").unwrap();
+
+    releases.arrange(&[fixture::target("u", &["w"])]);
+    assert_eq!(releases.reported(&report(&target, None)).0, release, "it was under way");
+    let refused = releases.marked("t", &mark).unwrap_err();
+    assert!(matches!(&refused, Refused::NoSuchTarget { known, .. } if known == &["u"]), "{refused}");
+
+    releases.arrange(std::slice::from_ref(&target));
+    releases.identified(&target, &found("0.32.0"));
+    assert_eq!(releases.reported(&report(&target, None)).0, release);
+    assert_eq!(ledger.releases("t").len(), 1);
+}
+
+#[test]
+fn other_labels_begin_a_release_and_another_key_does_not() {
+    let target = fixture::target("t", &["w"]);
+    let ledger = Arc::default();
+    let releases = releases(&target, &ledger);
+    releases.identified(&target, &found("0.32.0"));
+    let mut changed = (*target).clone();
+    changed.api_key = Some(crate::domain::Secret::new("another"));
+    releases.arrange(&[Arc::new(changed.clone())]);
+    assert_eq!(ledger.releases("t").len(), 1);
+    changed.labels.insert("gpu".into(), "H200".into());
+    releases.arrange(&[Arc::new(changed)]);
+    let all = ledger.releases("t");
+    assert_eq!(all.len(), 2);
+    assert_eq!(all[1].makeup.version.as_deref(), Some("0.32.0"), "what the server said stays");
+    assert_eq!(all[1].makeup.labels["gpu"], "H200");
+}

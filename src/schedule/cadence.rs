@@ -10,6 +10,8 @@ pub struct Grid {
     start: Instant,
     interval: Duration,
     served: u32,
+    /// The due time that was given last, on this grid or the one before it.
+    last: Option<Instant>,
 }
 
 /// Smooth weighted round robin: each turn goes to the share that is furthest behind its weight.
@@ -30,7 +32,31 @@ impl Grid {
     /// targets of equal rate never bunch.
     pub fn staggered(start: Instant, interval: Duration, index: usize, count: usize) -> Self {
         let offset = interval.mul_f64(index as f64 / count.max(1) as f64);
-        Self { start: start + offset, interval, served: 0 }
+        Self { start: start + offset, interval, served: 0, last: None }
+    }
+
+    pub fn interval(&self) -> Duration {
+        self.interval
+    }
+
+    /// The same grid from this instant on.
+    #[must_use]
+    pub fn not_before(mut self, instant: Instant) -> Self {
+        let behind = instant.saturating_duration_since(self.due()).as_nanos();
+        let steps = behind.div_ceil(self.interval.as_nanos().max(1));
+        let skipped = u64::try_from(steps * self.interval.as_nanos()).unwrap_or(u64::MAX);
+        self.start = self.due() + Duration::from_nanos(skipped);
+        self.served = 0;
+        self
+    }
+
+    /// This grid in the place of another, so late that nothing comes sooner after the last due time than it would by
+    /// the grid alone: whoever changes the rate again and again does not get more probes by it.
+    #[must_use]
+    pub fn after(self, other: &Self, now: Instant) -> Self {
+        let interval = self.interval;
+        let earliest = other.last.map_or(now, |last| now.max(last + interval));
+        Self { last: other.last, ..self.not_before(earliest) }
     }
 
     /// The next due time.
@@ -52,6 +78,7 @@ impl Grid {
         } else {
             self.served += 1;
         }
+        self.last = Some(due);
         due
     }
 }
@@ -114,6 +141,32 @@ mod tests {
         let grid = Grid::staggered(start, SECOND, 0, 1);
         assert!(!grid.is_missed(start + SECOND / 2));
         assert!(grid.is_missed(start + SECOND));
+    }
+
+    #[test]
+    fn a_grid_from_later_on_has_the_same_due_times() {
+        let start = Instant::now();
+        let grid = || Grid::staggered(start, 10 * SECOND, 1, 2);
+        for (after, due) in [(0, 5), (5, 5), (6, 15), (1004, 1005), (1005, 1005)] {
+            assert_eq!(grid().not_before(start + after * SECOND).due() - start, due * SECOND, "{after}");
+        }
+    }
+
+    #[test]
+    fn a_rate_that_changes_again_and_again_brings_no_more_probes_and_none_fewer_than_half() {
+        let start = Instant::now();
+        let mut grid = Grid::staggered(start, 10 * SECOND, 0, 1);
+        let mut served = 0;
+        for tenth in 0..10_000_u32 {
+            let now = start + tenth * SECOND / 10;
+            let interval = if tenth % 2 == 0 { 10 * SECOND } else { 9 * SECOND };
+            grid = Grid::staggered(start, interval, 0, 1).after(&grid, now);
+            if grid.due() <= now {
+                grid.advance();
+                served += 1;
+            }
+        }
+        assert!((50..=112).contains(&served), "{served} in 1000 seconds");
     }
 
     #[test]

@@ -1,22 +1,31 @@
 //! Admits a probe or refuses it: too many under way, the hour's tokens spent, the server wants rest.
 
+mod budget;
+
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
 
 use super::back_off::BackOff;
 use crate::domain::{Limits, Report, Skip, Target, Workload};
+use budget::Budget;
 
-/// What all targets share.
+/// What all targets share; clones are the same house.
 #[derive(Debug, Clone)]
 pub struct House {
-    in_flight: Arc<Semaphore>,
+    in_flight: Arc<Mutex<InFlight>>,
     budget: Arc<Mutex<Budget>>,
 }
 
-/// The guard of one target.
+/// How many are under way, and how many may be.
 #[derive(Debug)]
+struct InFlight {
+    count: usize,
+    most: usize,
+}
+
+/// The guard of one target. Clones share what they know of it, so that it outlives a change of the configuration.
+#[derive(Debug, Clone)]
 pub struct Guard {
     house: House,
     own: House,
@@ -27,47 +36,62 @@ pub struct Guard {
 /// Leave to send one probe; its places are free again when this is dropped.
 #[derive(Debug)]
 pub struct Permit {
-    _places: [OwnedSemaphorePermit; 2],
+    _places: [Seat; 2],
     budgets: [Arc<Mutex<Budget>>; 2],
     back_off: Arc<Mutex<BackOff>>,
     reserved: f64,
 }
 
-/// Tokens to spend, flowing in steadily, so that a budget that is too small thins the probes out evenly
-/// instead of leaving the rest of the hour dark.
+/// One of those that may be under way.
 #[derive(Debug)]
-struct Budget {
-    flow: Option<Flow>,
-}
-
-#[derive(Debug)]
-struct Flow {
-    per_second: f64,
-    capacity: f64,
-    level: f64,
-    at: Instant,
-}
+struct Seat(Arc<Mutex<InFlight>>);
 
 impl House {
     /// `largest_probe` is the most that one probe may cost.
     pub fn new(limits: Limits, largest_probe: u64, now: Instant) -> Self {
         Self {
-            in_flight: Arc::new(Semaphore::new(limits.in_flight)),
+            in_flight: Arc::new(Mutex::new(InFlight { count: 0, most: limits.in_flight })),
             budget: Arc::new(Mutex::new(Budget::new(limits.tokens_per_hour, largest_probe, now))),
         }
+    }
+
+    /// Takes other limits at once. What is under way and what was spent still counts.
+    pub fn adopt(&self, limits: Limits, largest_probe: u64, now: Instant) {
+        lock(&self.in_flight).most = limits.in_flight;
+        lock(&self.budget).adopt(limits.tokens_per_hour, largest_probe, now);
+    }
+
+    fn seat(&self) -> Result<Seat, Skip> {
+        let mut in_flight = lock(&self.in_flight);
+        if in_flight.count >= in_flight.most {
+            return Err(Skip::InFlight);
+        }
+        in_flight.count += 1;
+        Ok(Seat(Arc::clone(&self.in_flight)))
+    }
+}
+
+impl Drop for Seat {
+    fn drop(&mut self) {
+        lock(&self.0).count -= 1;
     }
 }
 
 impl Guard {
     pub fn new(house: &House, target: &Target, now: Instant) -> Self {
-        let limits = Limits { in_flight: target.in_flight, tokens_per_hour: target.tokens_per_hour };
-        let largest = target.mix.iter().map(|share| share.workload.expected_tokens()).max().unwrap_or(0);
+        let (limits, largest) = limits(target);
         Self {
             house: house.clone(),
             own: House::new(limits, largest, now),
             back_off: Arc::default(),
             closed: false,
         }
+    }
+
+    /// Takes the limits of the target as it is configured now.
+    pub fn adopt(&self, target: &Target, now: Instant) {
+        let (limits, largest) = limits(target);
+        self.own.adopt(limits, largest, now);
     }
 
     /// Refuses everything from now on.
@@ -82,8 +106,7 @@ impl Guard {
         if lock(&self.back_off).is_resting(now) {
             return Err(Skip::BackOff);
         }
-        let place = |of: &House| Arc::clone(&of.in_flight).try_acquire_owned().map_err(|_| Skip::InFlight);
-        let places = [place(&self.own)?, place(&self.house)?];
+        let places = [self.own.seat()?, self.house.seat()?];
         let reserved = workload.expected_tokens() as f64;
         let budgets = [Arc::clone(&self.own.budget), Arc::clone(&self.house.budget)];
         if !budgets.iter().all(|budget| lock(budget).covers(reserved, now)) {
@@ -109,32 +132,11 @@ impl Permit {
     }
 }
 
-impl Budget {
-    /// The level may hold a minute's share and one probe more; what flows in is so much less that no hour
-    /// can exceed the limit.
-    fn new(per_hour: Option<u64>, largest_probe: u64, now: Instant) -> Self {
-        let flow = per_hour.map(|per_hour| {
-            let capacity = per_hour as f64 / 60.0 + largest_probe as f64;
-            let per_second = ((per_hour as f64 - capacity) / 3600.0).max(0.0);
-            let capacity = capacity.min(per_hour as f64);
-            Flow { per_second, capacity, level: capacity, at: now }
-        });
-        Self { flow }
-    }
-
-    fn covers(&mut self, tokens: f64, now: Instant) -> bool {
-        let Some(flow) = &mut self.flow else { return true };
-        let passed = now.saturating_duration_since(flow.at).as_secs_f64();
-        flow.level = (flow.level + passed * flow.per_second).min(flow.capacity);
-        flow.at = now;
-        flow.level >= tokens
-    }
-
-    fn take(&mut self, tokens: f64) {
-        if let Some(flow) = &mut self.flow {
-            flow.level = (flow.level - tokens).min(flow.capacity);
-        }
-    }
+/// What a target may do by itself, and the most that one of its probes may cost.
+fn limits(target: &Target) -> (Limits, u64) {
+    let limits = Limits { in_flight: target.in_flight, tokens_per_hour: target.tokens_per_hour };
+    let largest = target.mix.iter().map(|share| share.workload.expected_tokens()).max().unwrap_or(0);
+    (limits, largest)
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -224,5 +226,49 @@ mod tests {
         let after = |s| guard.admit(now + Duration::from_secs(s), &workload("w")).map(|_| ());
         assert_eq!(after(9), Err(Skip::BackOff));
         assert_eq!(after(10), Ok(()));
+    }
+
+    #[test]
+    fn a_lower_cap_holds_at_once_and_counts_what_is_under_way() {
+        let now = Instant::now();
+        let mut target = (*target("t", &["w"])).clone();
+        let guard = Guard::new(&wide_open(now), &target, now);
+        let first = guard.admit(now, &workload("w")).unwrap();
+        let second = guard.admit(now, &workload("w")).unwrap();
+        target.in_flight = 1;
+        guard.adopt(&target, now);
+        drop(first);
+        assert_eq!(guard.admit(now, &workload("w")).unwrap_err(), Skip::InFlight, "one is still under way");
+        drop(second);
+        assert!(guard.admit(now, &workload("w")).is_ok());
+    }
+
+    #[test]
+    fn a_thousand_changes_neither_refill_a_budget_nor_end_a_rest() {
+        let now = Instant::now();
+        let mut target = (*target("t", &["w"])).clone();
+        target.tokens_per_hour = Some(6000);
+        let house = wide_open(now);
+        let guard = Guard::new(&house, &target, now);
+        while guard.admit(now, &workload("w")).is_ok() {}
+        for change in 0..1000 {
+            target.tokens_per_hour = Some(6000 + change % 2 * 6000);
+            guard.adopt(&target, now);
+            house.adopt(Limits { in_flight: 1000, tokens_per_hour: Some(12_000) }, 100, now);
+            assert_eq!(guard.admit(now, &workload("w")).unwrap_err(), Skip::Budget);
+        }
+        let later = now + HOUR;
+        let permit = guard.admit(later, &workload("w")).unwrap();
+        let mut refused =
+            report(&Arc::new(target.clone()), Sample::default(), Some(Failure::RateLimited.because("so")));
+        refused.retry_after = Some(Duration::from_secs(60));
+        permit.settle(&refused, later);
+        for _ in 0..1000 {
+            guard.adopt(&target, later);
+        }
+        let after =
+            |seconds| guard.clone().admit(later + Duration::from_secs(seconds), &workload("w")).map(|_| ());
+        assert_eq!(after(59), Err(Skip::BackOff));
+        assert_eq!(after(60), Ok(()));
     }
 }

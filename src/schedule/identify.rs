@@ -34,19 +34,25 @@ impl Default for Pace {
     }
 }
 
+/// Whom to ask, and who learns from the answers. A change of the configuration brings another.
+#[derive(Debug, Clone)]
+pub struct Subject {
+    pub transport: Arc<Transport>,
+    pub learners: Vec<Learner>,
+}
+
 /// Asks at `first`, then again and again and when the probes hint at something new, until `stop` becomes true. No
 /// two rounds are under way together. A target that refuses the key is left alone, and one that does not answer is
-/// not asked more often.
+/// not asked more often. Another subject is asked soon, but no sooner than a target may be asked again.
 pub async fn watch(
-    transport: Arc<Transport>,
+    mut subject: watch::Receiver<Subject>,
     releases: Arc<Releases>,
     standing: Arc<Standing>,
-    learners: Vec<Learner>,
     first: Instant,
     pace: Pace,
     mut stop: watch::Receiver<bool>,
 ) {
-    let mut unclear = releases.unclear(&transport.target().name);
+    let mut unclear = releases.unclear(&subject.borrow().transport.target().name);
     let rounds = async {
         let (mut start, mut due, mut soonest) = (first, first, first);
         loop {
@@ -59,8 +65,14 @@ pub async fn watch(
                     }
                     continue;
                 }
+                Ok(()) = subject.changed() => {
+                    due = due.min(start + pace.soonest);
+                    continue;
+                }
             }
             start = Instant::now();
+            standing.note_asking(start);
+            let Subject { transport, learners } = subject.borrow_and_update().clone();
             soonest = start + pace.soonest;
             let mut every = pace.every;
             if !standing.is_shut_out() {

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
+use tokio::time::Instant;
 
 use crate::domain::{Failure, Report};
 
@@ -25,6 +26,8 @@ struct State {
     failing: HashSet<Arc<str>>,
     /// What the server has called itself in its answers.
     names: Vec<String>,
+    /// When it was last asked what it runs.
+    asked: Option<Instant>,
 }
 
 impl Standing {
@@ -37,6 +40,16 @@ impl Standing {
     /// Whether a request with the present key only adds to the failed attempts that a server counts.
     pub fn is_shut_out(&self) -> bool {
         self.state().shut_out
+    }
+
+    /// The target is being asked what it runs.
+    pub fn note_asking(&self, now: Instant) {
+        self.state().asked = Some(now);
+    }
+
+    /// When it was last asked what it runs.
+    pub fn asked(&self) -> Option<Instant> {
+        self.state().asked
     }
 
     /// Waits until the target may run something else than before.

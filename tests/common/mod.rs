@@ -88,6 +88,10 @@ impl Process {
         Ended { code: status.code(), stdout: self.stdout(), stderr: self.stderr() }
     }
 
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// The names of its threads that begin so.
     pub fn threads(&self, prefix: &str) -> Vec<String> {
         let tasks = fs::read_dir(format!("/proc/{}/task", self.child.id())).expect("it runs");

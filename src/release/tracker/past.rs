@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 use tokio::time::Instant;
 
 use super::{Begin, Change, Moment, Tracker};
-use crate::domain::{Makeup, Release};
+use crate::domain::{Identity, Makeup, Release, Target};
 use crate::release::features::Features;
 use crate::release::noise::WINDOW;
 use crate::release::track::Track;
@@ -28,6 +28,12 @@ impl Tracker {
         self.before = older.iter().rev().find(|release| release.settled.is_some()).cloned();
         self.tracks = vec![track];
         self.recall_noise(past, now);
+        self.compare_labels(now, begin)
+    }
+
+    /// Takes what the configuration says now. Other labels are a release, as after a restart.
+    pub fn reconfigure(&mut self, target: &Target, now: Moment, begin: &mut Begin<'_>) -> Vec<Change> {
+        self.configured = Makeup::of(&Identity::of(target.engine), &target.labels);
         self.compare_labels(now, begin)
     }
 
