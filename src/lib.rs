@@ -11,8 +11,8 @@
 //! | [`cli`] | the commands, a file each: run, once, check, compare, report, probe, rules, dashboards, mark, health, prompt, simulate, demo, config, completions, man |
 //! | [`daemon`] | the composition root: builds everything from a plan, keeps it running, turns to another plan, ends it in order |
 //! | [`serve`] | the routes: `/`, `/metrics`, `/-/healthy`, `/-/ready`, `/-/reload`, `/api/v1/marks` |
-//! | [`schedule`] | one task per target: wait until a probe is due, spawn it on a measuring thread, hand it to the desk; another asks now and then what the target runs; a [`schedule::place::Place`] is one target's workload |
 //! | [`otlp`] | pushes spans and metrics to an OpenTelemetry collector |
+//! | [`schedule`] | one task per target: wait until a probe is due, spawn it on a measuring thread, hand it to the desk; another asks now and then what the target runs; a [`schedule::place::Place`] is one target's workload |
 //! | [`probe`] | sends one prompt, returns one report; asks what a target runs; the only room that touches the network as a client |
 //! | [`protocol`] | wire formats: how a prompt becomes a request, what each event means; no I/O |
 //! | [`workload`] | the next prompt, from a seed; how long it is; what its answer is worth |

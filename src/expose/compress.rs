@@ -19,7 +19,7 @@ pub(super) struct Packer<S: FnMut(Bytes)>(Kind<S>);
 
 enum Kind<S: FnMut(Bytes)> {
     Plain(Pieces<S>),
-    Gzip(GzEncoder<Pieces<S>>),
+    Gzip(Box<GzEncoder<Pieces<S>>>),
     Zstd(Box<zstd::Encoder<'static, Pieces<S>>>),
 }
 
@@ -34,7 +34,7 @@ impl<S: FnMut(Bytes)> Packer<S> {
         let pieces = Pieces { buffer: Vec::with_capacity(PIECE_BYTES), send };
         Self(match packing {
             Packing::Plain => Kind::Plain(pieces),
-            Packing::Gzip => Kind::Gzip(GzEncoder::new(pieces, Compression::fast())),
+            Packing::Gzip => Kind::Gzip(Box::new(GzEncoder::new(pieces, Compression::fast()))),
             Packing::Zstd => match zstd::Encoder::new(pieces, ZSTD_LEVEL) {
                 Ok(encoder) => Kind::Zstd(Box::new(encoder)),
                 // The level is valid, so only memory can be missing, and then this is not reached.
@@ -89,9 +89,10 @@ impl<S: FnMut(Bytes)> Write for Pieces<S> {
 
 #[cfg(test)]
 mod tests {
+    use std::fmt::Write as _;
     use std::io::Read as _;
 
-    use super::*;
+    use super::{Bytes, Packer, Packing};
 
     fn packed(packing: Packing, text: &str) -> Vec<Bytes> {
         let mut pieces = Vec::new();
@@ -105,7 +106,10 @@ mod tests {
 
     #[test]
     fn what_is_compressed_reads_as_it_was_written() {
-        let text: String = (0..20_000).map(|n| format!("sloprobe_probes_total{{n=\"{n}\"}} {n}\n")).collect();
+        let mut text = String::new();
+        for n in 0..20_000 {
+            let _ = writeln!(text, "sloprobe_probes_total{{n=\"{n}\"}} {n}");
+        }
         let plain = packed(Packing::Plain, &text);
         assert!(plain.len() > 5, "{} pieces", plain.len());
         assert_eq!(plain.concat(), text.as_bytes());

@@ -173,9 +173,10 @@ fn native(message: &mut Message, native: &Native) {
     let mut end = 0;
     for found in &spans {
         message.message(12, &span(found.first - end, found.counts.len()));
-        end = found.first + found.counts.len() as i32;
+        end = found.end();
     }
-    let counts: Vec<i64> = spans.iter().flat_map(|span| span.counts).map(|&count| count as i64).collect();
+    let counts: Vec<i64> =
+        spans.iter().flat_map(|span| span.counts).map(|count| count.cast_signed()).collect();
     let before = [0].into_iter().chain(counts.iter().copied());
     message.packed_signed(13, counts.iter().zip(before).map(|(count, before)| count - before));
 }

@@ -17,6 +17,7 @@ pub struct Native {
     zeros: u64,
     /// The index of the first bucket.
     first: i32,
+    /// A few hundred at most.
     counts: Vec<u64>,
 }
 
@@ -26,6 +27,18 @@ pub struct Span<'a> {
     /// The index of the first of them.
     pub first: i32,
     pub counts: &'a [u64],
+}
+
+impl Span<'_> {
+    /// The index after the last of them.
+    pub fn end(&self) -> i32 {
+        self.first + length(self.counts.len())
+    }
+}
+
+/// There are at most a few thousand indices: those of all numbers that a float can be, at the coarsest.
+fn length(buckets: usize) -> i32 {
+    i32::try_from(buckets).unwrap_or(i32::MAX)
 }
 
 impl Default for Native {
@@ -79,7 +92,11 @@ impl Native {
     }
 
     fn span(&self, from: usize, end: usize) -> Span<'_> {
-        Span { first: self.first + from as i32, counts: &self.counts[from..end] }
+        Span { first: self.index_of(from), counts: &self.counts[from..end] }
+    }
+
+    fn index_of(&self, slot: usize) -> i32 {
+        self.first + length(slot)
     }
 
     /// Where the bucket of this index is; none if there would be too many.
@@ -88,7 +105,7 @@ impl Native {
             self.first = index;
         }
         let lowest = self.first.min(index);
-        let highest = (self.first + self.counts.len() as i32 - 1).max(index);
+        let highest = (self.index_of(self.counts.len()) - 1).max(index);
         let wanted = (highest - lowest + 1) as usize;
         if wanted > MOST_BUCKETS && self.schema > COARSEST {
             return None;
@@ -106,7 +123,7 @@ impl Native {
         let first = parent(self.first);
         let mut merged = Vec::with_capacity(self.counts.len() / 2 + 1);
         for (slot, &count) in self.counts.iter().enumerate() {
-            let at = (parent(self.first + slot as i32) - first) as usize;
+            let at = (parent(self.index_of(slot)) - first) as usize;
             merged.resize(merged.len().max(at + 1), 0);
             merged[at] += count;
         }

@@ -75,7 +75,7 @@ impl Exposition {
             if let Err(error) = written.await {
                 tracing::error!(%error, "cannot write the metrics; please report it");
             }
-            self.desk().rested = Some(began + PARTS * began.elapsed());
+            self.desk().rested = Some(began + PARTS * (Instant::now() - began));
         }
     }
 
