@@ -6,8 +6,8 @@
 //! comes at once; its jump stands far out of the jumps of the past week, where the shift itself may not. Simulations are
 //! in `tests/detection.rs`.
 //!
-//! The median is as fine as the buckets: few of them hide a rise within one and exaggerate a step over a bound, above all
-//! where TTFT hardly varies. Many, and native histograms, have neither fault.
+//! The median is as fine as the buckets. Where TTFT spreads over several of them, few do as well as many; where it hardly
+//! varies, few hide a rise within one bucket and exaggerate a step over a bound. Native histograms have neither fault.
 
 use super::rule::{Alert, Group, Rule, Severity};
 use super::{Options, RUNNING, alert, days, either, hours, minutes, record};

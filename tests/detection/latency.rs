@@ -70,8 +70,7 @@ pub fn add(replay: &mut Replay, chance: &mut Chance, target: &str, seconds: u32,
 /// The bounds of the real histogram that a median can lie between, and the last one.
 fn bounds(factor: f64) -> Vec<f64> {
     let none: [Arc<Slo>; 0] = [];
-    // With few of them the median is coarse, and what is claimed of the alert does not hold.
-    let bounds = catalogue::TTFT.bounds(Buckets::Many, &none);
+    let bounds = catalogue::TTFT.bounds(Buckets::Few, &none);
     // A bound below the least median is where its bucket begins.
     let least = bounds.partition_point(|bound| *bound <= LEAST).saturating_sub(1);
     let most = bounds.partition_point(|bound| *bound < MOST * factor);
