@@ -13,17 +13,22 @@ pub const MOST_FEW: usize = 14;
 pub struct Bounds {
     few: &'static [f64],
     many: &'static [f64],
+    /// What rules ask for: always among them.
+    always: &'static [f64],
 }
 
 impl Bounds {
     /// With the bounds that objectives ask for, so that queries can ask for exactly that.
     pub fn with(self, buckets: Buckets, asked: impl IntoIterator<Item = f64>) -> Vec<f64> {
-        let mut asked: Vec<f64> = asked.into_iter().collect();
-        asked.sort_by(f64::total_cmp);
-        asked.dedup();
+        let mut wanted: Vec<f64> = self.always.to_vec();
+        for bound in asked {
+            if !wanted.contains(&bound) {
+                wanted.push(bound);
+            }
+        }
         match buckets {
-            Buckets::Many => merge(self.many, &asked),
-            Buckets::Few => few(self.few, &asked),
+            Buckets::Many => merge(self.many, &wanted),
+            Buckets::Few => few(self.few, &wanted),
         }
     }
 }
@@ -35,7 +40,7 @@ fn merge(own: &[f64], asked: &[f64]) -> Vec<f64> {
     all
 }
 
-/// Where there would be too many, those of our own go that are nearest to one that was asked for, and at last some of
+/// Where there would be too many, those of our own go that are nearest to one that was asked for, and at last the last of
 /// those that were asked for: objectives are judged by counters of their own, so no alert depends on them.
 fn few(own: &[f64], asked: &[f64]) -> Vec<f64> {
     let asked = &asked[..asked.len().min(MOST_FEW)];
@@ -62,16 +67,25 @@ const REQUEST: &[f64] = &[
 ];
 
 /// Times to a first token.
-pub(super) const FIRST: Bounds =
-    Bounds { few: &[0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 1.5, 2.5, 5.0, 10.0, 60.0], many: REQUEST };
+pub(super) const FIRST: Bounds = Bounds {
+    few: &[0.05, 0.1, 0.2, 0.35, 0.5, 0.75, 1.0, 1.5, 2.5, 5.0, 10.0, 60.0],
+    many: REQUEST,
+    always: &[],
+};
 
 /// Whole answers.
-pub(super) const WHOLE: Bounds =
-    Bounds { few: &[0.1, 0.25, 0.5, 1.0, 2.0, 3.5, 6.0, 10.0, 15.0, 30.0, 60.0, 300.0], many: REQUEST };
+pub(super) const WHOLE: Bounds = Bounds {
+    few: &[0.1, 0.25, 0.5, 1.0, 2.0, 3.5, 6.0, 10.0, 15.0, 30.0, 60.0, 300.0],
+    many: REQUEST,
+    always: &[],
+};
 
 /// Longest gaps.
-pub(super) const STALL: Bounds =
-    Bounds { few: &[0.01, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 1.0, 2.2, 5.0, 15.0, 60.0], many: REQUEST };
+pub(super) const STALL: Bounds = Bounds {
+    few: &[0.01, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 1.0, 2.2, 5.0, 15.0, 60.0],
+    many: REQUEST,
+    always: &[2.2],
+};
 
 /// Single tokens: about eleven bounds per decade from 5 to 200 ms.
 pub(super) const TOKEN: Bounds = Bounds {
@@ -81,6 +95,7 @@ pub(super) const TOKEN: Bounds = Bounds {
         0.037, 0.045, 0.055, 0.067, 0.08, 0.1, 0.12, 0.15, 0.2, 0.3, 0.5, 1.0, 2.0, 5.0, 10.0, 60.0, 600.0,
         3600.0,
     ],
+    always: &[],
 };
 
 /// Names, handshakes and headers; some servers hold their headers back until the first token.
@@ -90,10 +105,12 @@ pub(super) const CONNECTION: Bounds = Bounds {
         0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.1, 0.2, 0.3, 0.5, 1.0, 2.0,
         5.0, 10.0, 30.0, 120.0, 3600.0,
     ],
+    always: &[],
 };
 
 /// Where servers say their time went.
-pub(super) const SERVER: Bounds = Bounds { few: &[0.02, 0.1, 0.35, 1.0, 2.5, 10.0], many: REQUEST };
+pub(super) const SERVER: Bounds =
+    Bounds { few: &[0.02, 0.1, 0.35, 1.0, 2.5, 10.0], many: REQUEST, always: &[] };
 
 /// Tokens per second.
 pub(super) const SPEED: Bounds = Bounds {
@@ -102,12 +119,14 @@ pub(super) const SPEED: Bounds = Bounds {
         1.0, 2.0, 5.0, 7.5, 10.0, 13.0, 16.0, 20.0, 25.0, 30.0, 37.0, 45.0, 55.0, 67.0, 80.0, 100.0, 120.0,
         150.0, 200.0, 300.0, 500.0, 1000.0, 2000.0, 5000.0,
     ],
+    always: &[],
 };
 
 /// The daemon's own lateness: two histograms in all, so there is one set.
 pub(super) const LAG: Bounds = Bounds {
     few: &[0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 5.0],
     many: &[0.0005, 0.001, 0.002, 0.003, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 60.0],
+    always: &[],
 };
 
 #[cfg(test)]
@@ -126,9 +145,17 @@ mod tests {
     }
 
     #[test]
+    fn what_a_rule_asks_for_stays_whatever_objectives_ask_for() {
+        let asked: Vec<f64> = (1..20).map(|n| 2.0 + f64::from(n) / 100.0).collect();
+        for buckets in [Buckets::Few, Buckets::Many] {
+            assert!(STALL.with(buckets, asked.iter().copied()).contains(&2.2));
+        }
+    }
+
+    #[test]
     fn a_bound_that_was_asked_for_twice_or_is_there_anyway_stands_once() {
         assert_eq!(
-            Bounds { few: &[1.0, 2.0], many: &[] }.with(Buckets::Few, [2.0, 1.5, 1.5]),
+            Bounds { few: &[1.0, 2.0], many: &[], always: &[] }.with(Buckets::Few, [2.0, 1.5, 1.5]),
             [1.0, 1.5, 2.0]
         );
     }

@@ -86,7 +86,7 @@ fn page(recorder: &Recorder, format: Format, packing: Packing, exposure: Exposur
     let before = cpu();
     let mut bytes = 0;
     expose::write(format, packing, exposure, |writer| recorder.walk(writer), |piece| bytes += piece.len());
-    (cpu() - before, bytes)
+    (cpu().saturating_sub(before), bytes)
 }
 
 /// CPU time of this thread.
