@@ -5,7 +5,7 @@ mod common;
 
 use std::fmt::Write as _;
 
-use common::prometheus::{Prometheus, Version};
+use common::prometheus::{Prometheus, Version, percent_encoded};
 use common::service::BOUND;
 use common::{Daemon, config, engine, eventually, get_with, healthy, run, sloprobe};
 use serde_json::Value;
@@ -85,7 +85,8 @@ async fn old(daemon: &str) -> Prometheus {
 
 async fn new(daemon: &str) -> Prometheus {
     let jobs = JOBS.iter().map(|(name, more)| (*name, daemon.to_owned(), *more));
-    Prometheus::start_with(Version::Three, &scraping(jobs), &[], &["--storage.tsdb.path=data"]).await
+    let flags = ["--storage.tsdb.path=data", "--enable-feature=exemplar-storage"];
+    Prometheus::start_with(Version::Three, &scraping(jobs), &[], &flags).await
 }
 
 /// A question about all that a job has seen of a histogram, whichever form it has.
@@ -131,6 +132,12 @@ impl Folder {
             serde_json::from_str(&ended.stdout).map_err(|error| format!("{error}: {ended:?}"))?;
         Ok(report["rows"][0][format!("{of}_seconds")].clone())
     }
+
+    /// What the history has of a probe.
+    async fn probe(&self, id: &str) -> Result<Value, String> {
+        let ended = run(sloprobe(&["probe", id, "--json"]).current_dir(self.0.path())).await;
+        serde_json::from_str(&ended.stdout).map_err(|error| format!("{error}: {ended:?}"))
+    }
 }
 
 #[tokio::test]
@@ -158,4 +165,29 @@ async fn old_and_new_prometheuses_take_every_format_and_have_the_same_numbers() 
         }
         prometheus.expect("sum(sloprobe_failures_total)", 0.0, 0.0).await;
     }
+    for series in
+        [r#"sloprobe_ttft_seconds_bucket{job="open-metrics"}"#, r#"sloprobe_ttft_seconds{job="native"}"#]
+    {
+        expect_exemplar(&new, series, &folder).await;
+    }
+}
+
+/// Waits until an exemplar of a series is that of a probe in the history, with the same number.
+async fn expect_exemplar(prometheus: &Prometheus, series: &str, history: &Folder) {
+    eventually(&format!("an exemplar of {series}"), BOUND, async || {
+        let series = percent_encoded(series);
+        let path = format!("query_exemplars?query={series}&start=1700000000&end=4000000000");
+        let found = prometheus.api(&path).await?;
+        let exemplar = &found[0]["exemplars"][0];
+        let id = exemplar["labels"]["probe_id"].as_str().ok_or_else(|| format!("none in {found}"))?;
+        let value: f64 = exemplar["value"].as_str().and_then(|value| value.parse().ok()).ok_or("no value")?;
+        let probe = history.probe(id).await?;
+        let ttft = probe["ttft_seconds"].as_f64().ok_or("no TTFT")?;
+        if (value - ttft).abs() < 1e-6 {
+            Ok(())
+        } else {
+            Err(format!("{value} s, and {ttft} s in the history"))
+        }
+    })
+    .await;
 }

@@ -106,7 +106,7 @@ mod tests {
 
     use super::*;
     use crate::catalogue::{ALL, MOST_FEW};
-    use crate::domain::fixture;
+    use crate::domain::{Workload, fixture};
 
     #[test]
     fn bounds_rise_and_few_are_few() {
@@ -139,6 +139,22 @@ mod tests {
             assert_eq!(family.bounds(Buckets::Many, &slos), wanted, "{}", family.name);
         }
         assert!(TTFT.bounds(Buckets::Few, &slos).contains(&0.45));
+    }
+
+    #[test]
+    fn a_target_with_the_usual_three_workloads_has_at_most_700_series_or_250_native_ones() {
+        let mut target = (*fixture::target("t", &["chat", "rag", "continuation"])).clone();
+        target.mix[1].workload = Arc::new(Workload::new("rag", domain::Kind::Rag, 4000, 60));
+        target.url = "https://localhost".parse().unwrap();
+        let none: [Arc<Slo>; 0] = [];
+        for (histograms, most) in [(Histograms::Classic, 700), (Histograms::Native, 250)] {
+            let form = Form { histograms, buckets: Buckets::Few };
+            let usual = ALL.iter().filter(|family| !family.scope.awaits_a_change());
+            let series: usize =
+                usual.map(|family| family.series(&[Arc::new(target.clone())], &none, form)).sum();
+            // The process itself has about eight.
+            assert!(series + 8 <= most, "{histograms:?}: {series}");
+        }
     }
 
     #[test]

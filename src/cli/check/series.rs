@@ -37,6 +37,7 @@ pub(super) fn describe(plan: &Plan) -> Vec<String> {
     lines.extend(table.lines());
     lines.extend([
         String::new(),
+        format!("Up to {} more come with changes of targets.", about_changes(plan)),
         "Text has classic histograms always; Prometheus stores native ones if it is told to (scrape_native_histograms)."
             .to_owned(),
     ]);
@@ -89,9 +90,16 @@ fn at_start(plan: &Plan, form: Form) -> usize {
     ALL.iter().map(|family| family.series_at_start(&plan.targets, &plan.slos, form)).sum()
 }
 
-/// With all that servers may state and targets may become.
+/// With all that servers may state.
 fn at_most(plan: &Plan, form: Form) -> usize {
-    ALL.iter().map(|family| family.series(&plan.targets, &plan.slos, form)).sum()
+    let usual = ALL.iter().filter(|family| !family.scope.awaits_a_change());
+    usual.map(|family| family.series(&plan.targets, &plan.slos, form)).sum()
+}
+
+/// What each target has once it runs another release; there are no histograms among it.
+fn about_changes(plan: &Plan) -> usize {
+    let compared = ALL.iter().filter(|family| family.scope.awaits_a_change());
+    compared.map(|family| family.series(&plan.targets, &plan.slos, Form::CLASSIC)).sum()
 }
 
 /// One for each counter and each histogram: as many as if histograms were native.
