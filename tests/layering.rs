@@ -2,94 +2,17 @@
 //!
 //! The checker reads code, not text: comments and the insides of strings do not count.
 
+#[path = "layering/picture.rs"]
+mod picture;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-/// What each module may use; whoever needs another edge changes the picture in `src/lib.rs` first.
-const MAY_USE: &[(&str, &[&str])] = &[
-    ("main", &["cli"]),
-    ("lib", &[]),
-    (
-        "cli",
-        &[
-            "catalogue",
-            "compare",
-            "config",
-            "daemon",
-            "dashboards",
-            "domain",
-            "expose",
-            "forecast",
-            "history",
-            "page",
-            "probe",
-            "protocol",
-            "record",
-            "release",
-            "rules",
-            "schedule",
-            "serve",
-            "simulate",
-            "workload",
-        ],
-    ),
-    (
-        "daemon",
-        &[
-            "compare", "config", "domain", "history", "otlp", "page", "probe", "record", "release",
-            "schedule", "serve", "workload",
-        ],
-    ),
-    ("serve", &["domain", "expose", "record", "release"]),
-    ("otlp", &["domain", "probe", "record", "schedule", "series"]),
-    ("schedule", &["domain", "history", "probe", "record", "release", "workload"]),
-    ("release", &["domain", "history", "record"]),
-    ("history", &["domain"]),
-    ("page", &["compare", "domain"]),
-    ("compare", &["domain"]),
-    ("probe", &["domain", "protocol"]),
-    ("protocol", &["domain"]),
-    ("workload", &["domain"]),
-    ("record", &["catalogue", "compare", "domain", "expose", "series"]),
-    ("catalogue", &["compare", "domain"]),
-    ("expose", &["catalogue", "domain", "series"]),
-    ("series", &["catalogue", "domain"]),
-    ("forecast", &["rules"]),
-    ("dashboards", &["catalogue", "rules"]),
-    ("rules", &["catalogue", "domain"]),
-    ("config", &["domain"]),
-    ("simulate", &["domain"]),
-    ("domain", &[]),
-];
-
-/// Which modules or files may touch a library.
-const LIBRARIES: &[Library] = &[
-    Library {
-        name: "reqwest",
-        rooms: &[
-            "src/otlp/send.rs",
-            "src/probe/transport.rs",
-            "src/probe/transport/broken.rs",
-            "src/probe/transport/lane.rs",
-            "src/probe/transport/stamps.rs",
-        ],
-    },
-    Library { name: "prometheus", rooms: &["src/record/process.rs"] },
-    Library { name: "opentelemetry_proto", rooms: &["otlp"] },
-    Library { name: "prost", rooms: &["otlp"] },
-    Library { name: "axum", rooms: &["serve", "simulate"] },
-    Library { name: "toml", rooms: &["config"] },
-    Library { name: "rusqlite", rooms: &["history"] },
-];
+use picture::{LIBRARIES, Library, MAY_USE};
 
 const MAX_LINES: usize = 500;
 const MAX_LINES_OF_MAIN: usize = 30;
-
-struct Library {
-    name: &'static str,
-    rooms: &'static [&'static str],
-}
 
 /// A file by its path from the root of the repository, with "/" between its parts.
 struct Source {
