@@ -82,3 +82,6 @@ pub fn text(walk: impl FnOnce(&mut dyn Writer)) -> String {
     write(Format::Text, Packing::Plain, Exposure::default(), walk, |piece| page.extend_from_slice(&piece));
     String::from_utf8_lossy(&page).into_owned()
 }
+
+#[cfg(test)]
+mod tests;

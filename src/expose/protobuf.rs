@@ -4,7 +4,7 @@
 
 mod message;
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 
@@ -17,9 +17,6 @@ use message::Message;
 
 /// A native histogram has so many exemplars at most, the newest.
 const MOST_EXEMPLARS: usize = 4;
-
-/// One that is older was sent before.
-const FRESH: Duration = Duration::from_secs(300);
 
 pub(super) struct Protobuf<S: FnMut(Bytes)> {
     histograms: Histograms,
@@ -56,7 +53,7 @@ impl<S: FnMut(Bytes)> Protobuf<S> {
         if self.histograms.has_classic() {
             for (bound, count, exemplar) in histogram.cumulative() {
                 // +Inf is the count, and need not be told, unless it has something more to tell.
-                let exemplar = exemplar.filter(|exemplar| self.is_fresh(exemplar));
+                let exemplar = exemplar.filter(|exemplar| exemplar.is_fresh(self.now));
                 if bound.is_finite() || exemplar.is_some() {
                     message.message(3, &bucket(bound, count, exemplar));
                 }
@@ -67,17 +64,13 @@ impl<S: FnMut(Bytes)> Protobuf<S> {
         }
         message.message(15, &timestamp(histogram.created()));
         if self.histograms.has_native() {
-            let mut newest: Vec<_> = histogram.exemplars().filter(|e| self.is_fresh(e)).collect();
+            let mut newest: Vec<_> = histogram.exemplars().filter(|e| e.is_fresh(self.now)).collect();
             newest.sort_by_key(|exemplar| exemplar.at);
             for exemplar in newest.iter().rev().take(MOST_EXEMPLARS).rev() {
                 message.message(16, &self::exemplar(exemplar));
             }
         }
         message
-    }
-
-    fn is_fresh(&self, exemplar: &Exemplar) -> bool {
-        self.now.duration_since(exemplar.at).is_ok_and(|age| age < FRESH) || self.now < exemplar.at
     }
 }
 
@@ -109,7 +102,7 @@ impl<S: FnMut(Bytes)> Writer for Protobuf<S> {
             Value::Counter { count, created, exemplar } => {
                 let mut counter = Message::default();
                 counter.double(1, count);
-                if let Some(exemplar) = exemplar.filter(|exemplar| self.is_fresh(exemplar)) {
+                if let Some(exemplar) = exemplar.filter(|exemplar| exemplar.is_fresh(self.now)) {
                     counter.message(2, &self::exemplar(exemplar));
                 }
                 if let Some(created) = created {

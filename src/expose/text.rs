@@ -7,13 +7,14 @@ use bytes::Bytes;
 
 use super::compress::Packer;
 use crate::catalogue::Kind;
-use crate::domain::clock::unix_seconds;
+use crate::domain::clock::{self, unix_seconds};
 use crate::series::{Exemplar, Histogram, Labels, Meta, Value, Writer};
 
 pub(super) struct Text<S: FnMut(Bytes)> {
     is_open_metrics: bool,
     has_created: bool,
     packer: Packer<S>,
+    now: SystemTime,
     /// The header of the family, until its first series comes.
     header: String,
     /// The name of the family's samples.
@@ -28,7 +29,8 @@ impl<S: FnMut(Bytes)> Text<S> {
     pub(super) fn new(is_open_metrics: bool, has_created: bool, packer: Packer<S>) -> Self {
         let [header, name, labels, page] = Default::default();
         let has_created = is_open_metrics && has_created;
-        Self { is_open_metrics, has_created, packer, header, name, labels, page }
+        let now = clock::wall_now();
+        Self { is_open_metrics, has_created, packer, now, header, name, labels, page }
     }
 
     pub(super) fn finish(mut self) {
@@ -79,7 +81,9 @@ impl<S: FnMut(Bytes)> Text<S> {
 
     /// Ends a line, with the probe that it is about where the format has words for that.
     fn end(&mut self, exemplar: Option<&Exemplar>) {
-        if let Some(exemplar) = exemplar.filter(|_| self.is_open_metrics) {
+        if let Some(exemplar) =
+            exemplar.filter(|exemplar| self.is_open_metrics && exemplar.is_fresh(self.now))
+        {
             self.page.push_str(" # {");
             for (nth, (name, value)) in exemplar.labels().iter().enumerate() {
                 let comma = if nth == 0 { "" } else { "," };

@@ -1,6 +1,6 @@
 //! The metrics in OTLP: the same families and series as at `/metrics`, under the same names, cumulative.
 
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use opentelemetry_proto::tonic::collector::metrics::v1::ExportMetricsServiceRequest;
 use opentelemetry_proto::tonic::common::v1::KeyValue;
@@ -22,9 +22,6 @@ use crate::series::{Exemplar, Histogram, Labels, Meta, Native, Value, Writer, ZE
 
 /// The most points of one request: collectors refuse bodies of more than some megabytes.
 const MOST_POINTS: usize = 5000;
-
-/// An exemplar that is older was sent before; in nanoseconds.
-const FRESH: u64 = 300_000_000_000;
 
 const CUMULATIVE: i32 = AggregationTemporality::Cumulative as i32;
 
@@ -236,7 +233,8 @@ fn exponential(
 
 /// Recent probes that are traces; others have no place in OTLP to be found by.
 fn exemplars(histogram: &Histogram, now: u64) -> Vec<Example> {
-    let recent = histogram.exemplars().filter(|one| unix_nanos(one.at) + FRESH > now);
+    let now = SystemTime::UNIX_EPOCH + Duration::from_nanos(now);
+    let recent = histogram.exemplars().filter(|one| one.is_fresh(now));
     let example = |one: &Exemplar| {
         Some(Example {
             trace_id: one.trace?.bytes().to_vec(),
