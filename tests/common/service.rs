@@ -10,7 +10,7 @@ use tempfile::TempDir;
 use super::{Process, eventually, get};
 
 /// A start, or several scrapes, on a busy machine.
-pub const BOUND: Duration = Duration::from_secs(180);
+pub const BOUND: Duration = Duration::from_secs(60);
 
 /// What to do about a program that is missing.
 pub const REMEDY: &str = "run tests/run.sh, which installs what the tests need \
